@@ -5,6 +5,7 @@
 #define RPI_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
 #define RPI_EXPORT __attribute__((visibility("default")))
 #define RPI_UNUSED __attribute__((unused))
+#define RPI_CONSTRUCTOR __attribute__((constructor))
 #define RPI_NOINLINE __attribute__((noinline))
 #define RPI_INLINE static inline __attribute__((always_inline))
 #define RPI_LIKELY(x) __builtin_expect(!!(x), 1)
