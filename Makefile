@@ -36,7 +36,7 @@ $(BUILD)/libreprise.a: $(OBJ)
 	ar rcs $@ $^
 
 $(BUILD)/libmlxc.so: $(OBJ)
-	$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs $^ -o $@ $(LIBS) $(IO_LIBS)
+	$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs -Wl,-z,nodelete $^ -o $@ $(LIBS) $(IO_LIBS)
 
 $(BUILD)/reprise: $(CLI_OBJ) $(LM_OBJ) $(BUILD)/libmlxc.so
 	$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN' $(LIBS) $(LM_LIBS)

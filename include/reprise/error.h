@@ -9,6 +9,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
 
 /* What kind of failure it was. Values are stable; new kinds are appended. */
 typedef enum rp_error_code_ {
@@ -38,6 +41,9 @@ const char* rp_error_name(rp_error_code code);
 /* Forget the calling thread's last error. */
 void rp_clear_error(void);
 
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif
