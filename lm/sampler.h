@@ -28,8 +28,8 @@ struct lm_key {
 };
 struct lm_key lm_key_from_seed(uint64_t seed); /* [high 32 bits, low 32 bits] */
 void lm_key_split(struct lm_key key, struct lm_key out[2]);
-uint32_t lm_key_bits(struct lm_key key);  /* the first 32 random bits of this key */
-float lm_key_uniform(struct lm_key key);  /* in [0, 1), a multiple of 2^-23 */
+uint32_t lm_key_bits(struct lm_key key); /* the first 32 random bits of this key */
+float lm_key_uniform(struct lm_key key); /* in [0, 1), a multiple of 2^-23 */
 
 struct lm_sampler;
 

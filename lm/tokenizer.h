@@ -6,7 +6,8 @@
  * Pre-tokenizers: GPT-2, Llama 3, Qwen 2, and SmolLM's (single digits, then GPT-2). Anything else
  * (SentencePiece, WordPiece, Unigram, other patterns or normalizers) is refused by name.
  * decode(encode(text)) == text for any bytes, valid UTF-8 or not, as long as the vocabulary has
- * all 256 bytes and the tokenizer has no normalizer (Qwen 2's tokenizer.json asks for NFC). */
+ * those bytes (SmolLM2's lacks 21, see LM_ENCODE_LOSSY) and there is no normalizer (Qwen 2's
+ * tokenizer.json asks for form C). */
 #ifndef LM_TOKENIZER_H
 #define LM_TOKENIZER_H
 
@@ -59,7 +60,8 @@ void lm_tokenizer_free(struct lm_tokenizer* t); /* NULL is fine */
 
 enum lm_encode_flags {
   LM_ENCODE_SPECIAL = 1, /* the text of special tokens becomes these tokens (chat templates) */
-  LM_ENCODE_BOS = 2      /* bos first, if the tokenizer asks for it */
+  LM_ENCODE_BOS = 2,     /* bos first, if the tokenizer asks for it */
+  LM_ENCODE_LOSSY = 4    /* leave out bytes that the vocabulary lacks, instead of an error */
 };
 
 /* Append the ids of `text` to `ids`; on failure `ids` is as it was. Errors: RP_ERR_MEMORY,
