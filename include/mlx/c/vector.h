@@ -1,10 +1,9 @@
 /* Growing lists of arrays, of lists of arrays, of ints and of texts.
  *
- * For each kind X: `new` gives an empty handle, which the appending functions do not accept as such
- * except where a callback is to fill it; `new_data` and `new_value` copy their items into a new
- * list; `set*` replace what `*vec` holds; `append*` add to the list itself, so that every copy of
- * the handle sees it; `size` of an empty handle is 0. Items that are arrays are shared, not
- * duplicated. An index past the end is RP_ERR_INDEX. */
+ * For each kind X: `new` gives an empty list; `new_data` and `new_value` copy their items into a new
+ * list; `set*` replace what `*vec` holds, which may be an empty handle; `append*` add to the list
+ * itself, so that every copy of the handle sees it; `size` of an empty handle is 0. Items that are
+ * arrays are shared, not duplicated. An index past the end is RP_ERR_INDEX. */
 #ifndef MLX_C_VECTOR_H
 #define MLX_C_VECTOR_H
 
