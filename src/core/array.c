@@ -8,12 +8,24 @@
 #include "base/mem.h"
 
 static pthread_mutex_t graph_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t graph_changed = PTHREAD_COND_INITIALIZER;
+static int graph_waiters;
 static uint64_t last_mark;
 static _Atomic(uint64_t) last_seq;
 
 void rpi_graph_lock(void) { pthread_mutex_lock(&graph_mutex); }
 void rpi_graph_unlock(void) { pthread_mutex_unlock(&graph_mutex); }
 uint64_t rpi_graph_mark(void) { return ++last_mark; }
+
+void rpi_graph_wait(void) {
+  graph_waiters++;
+  pthread_cond_wait(&graph_changed, &graph_mutex);
+  graph_waiters--;
+}
+
+void rpi_graph_wake(void) {
+  if (graph_waiters) pthread_cond_broadcast(&graph_changed);
+}
 
 RPI_CONSTRUCTOR static void guard_fork(void) {
   pthread_atfork(rpi_graph_lock, rpi_graph_unlock, rpi_graph_unlock);

@@ -2,7 +2,8 @@
  *
  * Invariants:
  * 1. An array is READY (it has a buffer, offset and strides, and no node), or PENDING: it has the node
- *    that will produce it, or, if it is a tracer without a node, it stands for an input of a trace.
+ *    that will produce it, or, if it is a tracer without a node, it stands for an input of a trace. LOST
+ *    is the rare end of an array whose memory an operation took over and then failed.
  * 2. An array holds one reference to its node; a node holds one to each input and none to its outputs
  *    (node->out[i] is weak, and read only under the graph lock with rpi_array_retain_alive).
  * 3. Shape and dtype never change. PENDING becomes READY once, under the graph lock, and the state is
@@ -22,7 +23,7 @@
 #include "core/shape.h"
 #include "core/stream.h"
 
-enum rpi_array_state { RPI_PENDING, RPI_READY };
+enum rpi_array_state { RPI_PENDING, RPI_READY, RPI_LOST };
 
 /* A packed copy, made when the host asks for the data of an array that is not row-contiguous. */
 struct dense {
@@ -112,6 +113,9 @@ void rpi_payload_release(struct payload* p);
 void rpi_graph_lock(void);
 void rpi_graph_unlock(void);
 uint64_t rpi_graph_mark(void); /* a fresh number, under the lock */
+/* Give up the lock until another thread calls rpi_graph_wake (which needs the lock), then take it. */
+void rpi_graph_wait(void);
+void rpi_graph_wake(void);
 
 /* Under the graph lock: give a PENDING array its value (buf is taken) and cut it from its node. The
  * caller gets the node reference to release after unlocking. */

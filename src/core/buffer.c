@@ -169,6 +169,10 @@ struct buffer* rpi_buffer_wrap(void* data, size_t bytes, void (*dtor)(void*), vo
   return b;
 }
 
+int rpi_buffer_may_write(const struct buffer* b) {
+  return b->kind != FOREIGN && atomic_load_explicit(&b->refs, memory_order_acquire) == 1;
+}
+
 static void recycle(struct buffer* b) {
   struct buffer* excess = NULL;
   atomic_fetch_sub_explicit(&pool.active, b->bytes, memory_order_relaxed);

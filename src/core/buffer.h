@@ -15,7 +15,7 @@
 
 struct buffer {
   _Atomic(int) refs;
-  uint8_t kind;      /* enum in buffer.c: pooled block, or foreign memory */
+  uint8_t kind; /* enum in buffer.c: pooled, mapped or foreign memory */
   uint8_t size_class;
   size_t bytes;      /* counted bytes */
   void* data;
@@ -37,10 +37,8 @@ static inline struct buffer* rpi_buffer_retain(struct buffer* b) {
 }
 void rpi_buffer_release(struct buffer* b); /* NULL is fine */
 
-/* Whether the caller's reference is the only one, so that it may write. */
-static inline int rpi_buffer_is_unique(const struct buffer* b) {
-  return atomic_load_explicit(&b->refs, memory_order_acquire) == 1;
-}
+/* Whether the caller's reference is the only one and the memory is ours, so that it may write. */
+int rpi_buffer_may_write(const struct buffer* b);
 
 size_t rpi_memory_active(void);
 size_t rpi_memory_peak(void);

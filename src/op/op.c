@@ -29,3 +29,7 @@ int rpi_rule_run(struct rule* r) {
                     def->min_in, def->max_in);
   return def->rule(r);
 }
+
+int rpi_rule_call(struct rule* r) {
+  return rpi_fail(RP_ERR_INTERNAL, "[%s] The results of a call come with its program.", r->name);
+}
