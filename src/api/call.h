@@ -18,7 +18,8 @@ void rpi_begin(struct build* b, const char* name, mlx_stream s);
 struct array* rpi_arg(struct build* b, mlx_array a);
 /* The same, but an empty handle is NULL and no failure. */
 struct array* rpi_arg_optional(struct build* b, mlx_array a);
-/* The arrays of a vector, borrowed; *at is valid until the end of the build. Returns the count, or -1. */
+/* The arrays of a vector, borrowed; *at is valid until the end of the build. At most
+ * RPI_BUILD_LISTS of them. Returns the count, or -1. */
 int64_t rpi_arg_vector(struct build* b, struct array*** at, mlx_vector_array v);
 /* End the build: on success set *res and return 0, else report the error and return 1. */
 int rpi_finish(struct build* b, mlx_array* res, struct array* y);

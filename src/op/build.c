@@ -13,15 +13,24 @@ void rpi_build_begin(struct build* b, const char* name, struct stream s) {
   b->stream = s;
   b->failed = 0;
   b->nkeep = 0;
+  b->nlists = 0;
   b->cap = RPI_BUILD_KEEP;
   b->keep = b->inline_keep;
+}
+
+void rpi_build_abandon(struct build* b) {
+  for (int i = 0; i < b->nkeep; i++) rpi_array_release(b->keep[i]);
+  if (b->keep != b->inline_keep) rpi_free(b->keep);
+  for (int k = 0; k < b->nlists; k++) {
+    for (int64_t i = 0; i < b->list[k].n; i++) rpi_array_release(b->list[k].at[i]);
+    rpi_free(b->list[k].at);
+  }
 }
 
 int rpi_build_end(struct build* b, struct array** out, struct array* result) {
   if (!result && !b->failed) b->failed = rpi_error_code() ? rpi_error_code() : RP_ERR_INTERNAL;
   if (!b->failed) *out = rpi_array_retain(result);
-  for (int i = 0; i < b->nkeep; i++) rpi_array_release(b->keep[i]);
-  if (b->keep != b->inline_keep) rpi_free(b->keep);
+  rpi_build_abandon(b);
   return b->failed;
 }
 

@@ -16,7 +16,7 @@
 #include "core/array.h"
 #include "op/op.h"
 
-enum { RPI_BUILD_KEEP = 24 };
+enum { RPI_BUILD_KEEP = 24, RPI_BUILD_LISTS = 4 };
 
 struct build {
   const char* name; /* of the public function, for messages */
@@ -25,11 +25,19 @@ struct build {
   int nkeep, cap;
   struct array** keep;
   struct array* inline_keep[RPI_BUILD_KEEP];
+  /* Lists of arrays given by the caller: memory of rpi_alloc, each retained. */
+  int nlists;
+  struct {
+    struct array** at;
+    int64_t n;
+  } list[RPI_BUILD_LISTS];
 };
 
 void rpi_build_begin(struct build* b, const char* name, struct stream s);
 /* Hand `result` to the caller with a reference of its own and release the rest. 0, or the code. */
 int rpi_build_end(struct build* b, struct array** out, struct array* result);
+/* Release everything without a result. */
+void rpi_build_abandon(struct build* b);
 /* Put an owned reference under the build's care and return it borrowed; NULL marks a failure. */
 struct array* rpi_own(struct build* b, struct array* a);
 /* Fail with a message unless something failed before; returns NULL for use in a return. */
