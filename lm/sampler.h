@@ -22,14 +22,17 @@ struct lm_sampling {
 /* Greedy, every filter off, seed 0. */
 struct lm_sampling lm_sampling_default(void);
 
-/* Threefry keys, bit-equal to mlx_random_key/split/bits and to jax.random's. */
+/* Threefry keys: seeds, splits and bits equal those of mlx_random_*, jax.random and Nx.Random. */
 struct lm_key {
   uint32_t word[2];
 };
 struct lm_key lm_key_from_seed(uint64_t seed); /* [high 32 bits, low 32 bits] */
 void lm_key_split(struct lm_key key, struct lm_key out[2]);
 uint32_t lm_key_bits(struct lm_key key); /* the first 32 random bits of this key */
-float lm_key_uniform(struct lm_key key); /* in [0, 1), a multiple of 2^-23 */
+
+/* In [0, 1), a multiple of 2^-23: Nx.Random.uniform's, which splits the key once more and uses the
+ * second half (MLX and JAX do not, and MLX divides all 32 bits). */
+float lm_key_uniform(struct lm_key key);
 
 struct lm_sampler;
 
