@@ -5,7 +5,7 @@ PREFIX   ?= /usr/local
 CFLAGS   ?= -O2 -g
 WARN     := -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wno-unused-parameter
 CORE     := -std=gnu17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math \
-            -pthread -Iinclude -Isrc -I. -MMD -MP
+            -fno-tree-slp-vectorize -pthread -Iinclude -Isrc -I. -MMD -MP
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALLFLAGS  = $(CORE) $(WARN) $(CFLAGS) $(SANFLAGS)
 LIBS     := -lm -ldl -pthread

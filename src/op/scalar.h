@@ -1,6 +1,7 @@
-/* The scalar functions that every element-wise kernel calls, written once so that all paths give the same
- * bits: rp_NAMEf(float), rp_NAME(double), rp_OP_TYPE for integers, rp_OP_c64 for complex64.
- * scalar_base.h states the invariants; each part states its accuracy and special cases. */
+/* The scalar functions that every element-wise kernel calls, written once so that all paths give
+ * the same bits: rp_NAMEf(float), rp_NAME(double), rp_OP_TYPE for integers, rp_OP_c64 for
+ * complex64. scalar_base.h states the invariants; each part states its accuracy and special cases.
+ * */
 #ifndef RPI_OP_SCALAR_H
 #define RPI_OP_SCALAR_H
 

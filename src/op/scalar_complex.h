@@ -1,8 +1,12 @@
-/* Functions of complex64, computed in double and rounded once: products and squares of floats are exact in
- * double and its range rules out the overflows that a careful float version would scale away. Not vectorized.
+/* Functions of complex64, computed in double and rounded once: products and squares of floats are
+ * exact in double and its range rules out the overflows that a careful float version would scale
+ * away. Not vectorized.
  *
- * Infinities and zeros of multiplication and division follow C99 Annex G. Order is NumPy's: real parts
- * first, then imaginary parts; any NaN makes a comparison false. */
+ * Build with -fno-tree-slp-vectorize: gcc 12 pairs re and im up and then drops the rounding in
+ * double -> float -> double.
+ *
+ * Infinities and zeros of multiplication and division follow C99 Annex G. Order is NumPy's: real
+ * parts first, then imaginary parts; any NaN makes a comparison false. */
 #ifndef RPI_OP_SCALAR_COMPLEX_H
 #define RPI_OP_SCALAR_COMPLEX_H
 
@@ -68,7 +72,7 @@ RP_FN int rp_isfinite_c64(struct rp_c64 x) {
   return rp_isfinitef(x.re) & rp_isfinitef(x.im);
 }
 
-/* Comparisons ------------------------------------------------------------------------------------------------ */
+/* Comparisons ---------------------------------------------------------------------------------- */
 
 RP_FN int rp_eq_c64(struct rp_c64 x, struct rp_c64 y) {
   return (x.re == y.re) & (x.im == y.im);
@@ -90,7 +94,7 @@ RP_FN struct rp_c64 rp_minimum_c64(struct rp_c64 x, struct rp_c64 y) {
   return rp_isnan_c64(x) | rp_lt_c64(x, y) ? x : y;
 }
 
-/* Multiplication and division -------------------------------------------------------------------------------- */
+/* Multiplication and division ------------------------------------------------------------------ */
 
 /* An infinite part stands for +-1, any other for +-0: the direction of an infinity. */
 RP_FN double rp_direction(double x) {
@@ -147,7 +151,7 @@ RP_FN_LARGE struct rp_c64 rp_square_c64(struct rp_c64 x) {
   return rp_mul_c64(x, x);
 }
 
-/* Modulus, argument, root ------------------------------------------------------------------------------------ */
+/* Modulus, argument, root ---------------------------------------------------------------------- */
 
 RP_FN_LARGE double rp_abs_c128(struct rp_c128 z) {
   double n = RP_SQRT(z.re * z.re + z.im * z.im);
@@ -192,7 +196,7 @@ RP_FN_LARGE struct rp_c64 rp_rsqrt_c64(struct rp_c64 z) {
   return rp_narrow(rp_div_c128(rp_c128_make(1, 0), rp_sqrt_c128(rp_widen(z))));
 }
 
-/* exp and log ------------------------------------------------------------------------------------------------ */
+/* exp and log ---------------------------------------------------------------------------------- */
 
 /* s t, where a zero s wins over an infinite t. */
 RP_FN double rp_times(double s, double t) {
@@ -265,7 +269,7 @@ RP_FN_LARGE struct rp_c64 rp_pow_c64(struct rp_c64 x, struct rp_c64 y) {
   return rp_narrow(rp_exp_c128(rp_c128_make(c * l.re - d * l.im, c * l.im + d * l.re)));
 }
 
-/* Trigonometric and hyperbolic: sin z = -i sinh(i z) and so on ------------------------------------------------ */
+/* Trigonometric and hyperbolic: sin z = -i sinh(i z) and so on --------------------------------- */
 
 RP_FN_LARGE struct rp_c64 rp_sinh_c64(struct rp_c64 z) {
   double x = (double)z.re, y = (double)z.im;
@@ -280,7 +284,8 @@ RP_FN_LARGE struct rp_c64 rp_cosh_c64(struct rp_c64 z) {
   return rp_c64_make((float)(rp_cosh(x) * (y == 0 ? 1 : rp_cos(y))), (float)im);
 }
 
-/* With t = tan y, s = sinh x: (s sqrt(1 + s^2) (1 + t^2) + i t) / (1 + s^2 (1 + t^2)); past |x| = 20, +-1. */
+/* With t = tan y, s = sinh x: (s sqrt(1 + s^2) (1 + t^2) + i t) / (1 + s^2 (1 + t^2)); past |x| =
+ * 20, +-1. */
 RP_FN_LARGE struct rp_c64 rp_tanh_c64(struct rp_c64 z) {
   double x = (double)z.re, y = (double)z.im, t, s, b, d;
   if (rp_abs(x) > 20) {

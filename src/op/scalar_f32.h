@@ -1,8 +1,8 @@
 /* Elementary functions of float, branch-free. See scalar_base.h for the invariants.
  *
- * The hot ones (exp, log, tanh, sigmoid, erf and kin) stay in float; the others compute in double with
- * short polynomials and round once, which costs half the lanes and gives nearly always the nearest float.
- * C99 Annex F throughout. Error bounds in ulp: 2, erfinv 4. */
+ * The hot ones (exp, log, tanh, sigmoid, erf and kin) stay in float; the others compute in double
+ * with short polynomials and round once, which costs half the lanes and gives nearly always the
+ * nearest float. C99 Annex F throughout. Error bounds in ulp: 2, erfinv 4. */
 #ifndef RPI_OP_SCALAR_F32_H
 #define RPI_OP_SCALAR_F32_H
 
@@ -14,7 +14,7 @@
 #define RP_LN2F_LO (-0x1.05c610p-29f)
 #define RP_LOG2EF 0x1.715476p+0f
 
-/* exp family ------------------------------------------------------------------------------------------------- */
+/* exp family ----------------------------------------------------------------------------------- */
 
 /* 2^k for an integer k in [-126, 127]. */
 RP_FN float rp_pow2if(float k) {
@@ -49,12 +49,14 @@ RP_FN struct rp_exp_partsf rp_exp_splitf(float x) {
 
 RP_FN float rp_expf(float x) {
   struct rp_exp_partsf e = rp_exp_splitf(rp_clampf(x, -105, 89));
-  return rp_scale2f(1 + (e.r + e.t), e.k);
+  float r = rp_scale2f(1 + (e.r + e.t), e.k);
+  return x == x ? r : x;
 }
 
 RP_FN float rp_exp2f(float x) {
   float c = rp_clampf(x, -151, 129), k = (c + RP_MAGICF) - RP_MAGICF, r = (c - k) * RP_LN2F;
-  return rp_scale2f(1 + RP_FMAF(r * r, rp_poly_expf(r), r), k);
+  float v = rp_scale2f(1 + RP_FMAF(r * r, rp_poly_expf(r), r), k);
+  return x == x ? v : x;
 }
 
 RP_FN float rp_expm1f(float x) {
@@ -63,12 +65,14 @@ RP_FN float rp_expm1f(float x) {
   float a = half - 0.5f, b = half * q, s = a + b, bb = s - a;
   float lo = ((a - (s - bb)) + (b - bb)) + half * q_lo;
   float v = e.k == 0 ? q : 2 * (s + lo);
-  return x == 0 ? x : v;
+  v = x == 0 ? x : v;
+  return x == x ? v : x;
 }
 
 RP_FN float rp_sigmoidf(float x) {
   float e = rp_expf(-rp_absf(x)); /* never overflows */
-  return (x < 0 ? e : 1) / (1 + e);
+  float r = (x < 0 ? e : 1) / (1 + e);
+  return x == x ? r : x;
 }
 
 RP_FN float rp_tanhf(float x) {
@@ -77,10 +81,11 @@ RP_FN float rp_tanhf(float x) {
   struct rp_exp_partsf e = rp_exp_splitf(2 * (a > 10 ? 10 : a));
   float t = (1 + (e.r + e.t)) * rp_pow2if(e.k);
   float large = 1 - 2 / (1 + t);
-  return rp_copysignf(a < 0.625f ? small : large, x);
+  float r = rp_copysignf(a < 0.625f ? small : large, x);
+  return x == x ? r : x;
 }
 
-/* log family ------------------------------------------------------------------------------------------------- */
+/* log family ----------------------------------------------------------------------------------- */
 
 struct rp_log_partsf {
   float f, e;
@@ -123,14 +128,16 @@ RP_FN float rp_log1pf(float x) {
   return x == 0 ? x : r;
 }
 
-/* The larger one plus log(1 + exp(-distance)); where the two terms cancel, the error is absolute. */
+/* The larger one plus log(1 + exp(-distance)); where the two terms cancel, the error is absolute.
+ * */
 RP_FN float rp_logaddexpf(float x, float y) {
   float top = rp_maximumf(x, y), d = rp_absf(x - y);
   d = x == y ? 0 : d; /* inf - inf */
-  return top + rp_log1pf(rp_expf(-d));
+  float r = top + rp_log1pf(rp_expf(-d));
+  return top == top ? r : top;
 }
 
-/* erf -------------------------------------------------------------------------------------------------------- */
+/* erf ------------------------------------------------------------------------------------------ */
 
 RP_FN float rp_erff(float x) {
   float a = rp_absf(x), z = a * a;
@@ -138,7 +145,8 @@ RP_FN float rp_erff(float x) {
   float b = rp_clampf(a, 1, 4);
   struct rp_exp_partsf e = rp_exp_splitf(rp_poly_log_erfcf(b));
   float large = RP_FMAF(-(1 + (e.r + e.t)), rp_pow2if(e.k), 1.0f);
-  return rp_copysignf(a < 1 ? small : large, x);
+  float r = rp_copysignf(a < 1 ? small : large, x);
+  return x == x ? r : x;
 }
 
 RP_FN float rp_erfinvf(float x) {
@@ -148,7 +156,7 @@ RP_FN float rp_erfinvf(float x) {
   return a < 1 ? r : a == 1 ? rp_copysignf(RP_INFF, x) : RP_NANF;
 }
 
-/* Through double --------------------------------------------------------------------------------------------- */
+/* Through double ------------------------------------------------------------------------------- */
 
 /* exp and log of about 42 bits. The double's exponent range spares all care for overflow. */
 RP_FN double rp_exp2_short(double p) { /* |p| < 1000 */
@@ -199,13 +207,15 @@ RP_FN float rp_sinhf(float x) {
   float a = rp_absf(x), z = a * a, small = RP_FMAF(a * z, rp_poly_sinhf(z), a);
   double t = rp_exp2_short((double)(a > 100 ? 100 : a) * RP_LOG2E);
   float large = (float)(0.5 * t - 0.5 / t);
-  return rp_copysignf(a < 1 ? small : large, x);
+  float r = rp_copysignf(a < 1 ? small : large, x);
+  return x == x ? r : x;
 }
 
 RP_FN float rp_coshf(float x) {
   float a = rp_absf(x);
   double t = rp_exp2_short((double)(a > 100 ? 100 : a) * RP_LOG2E);
-  return (float)(0.5 * t + 0.5 / t);
+  float r = (float)(0.5 * t + 0.5 / t);
+  return x == x ? r : x;
 }
 
 RP_FN float rp_asinhf(float x) {
@@ -226,11 +236,13 @@ RP_FN float rp_atanhf(float x) {
   float b = rp_absf(x);
   double a = (double)b, r = 0.5 * rp_log_short((1 + a) / (1 - a));
   r = a < 0x1p-12 ? a + a * a * a * (1.0 / 3) : r;
-  return rp_copysignf(b < 1 ? (float)r : b == 1 ? RP_INFF : RP_NANF, x);
+  float v = b < 1 ? (float)r : b == 1 ? RP_INFF : RP_NANF;
+  return rp_copysignf(v, x);
 }
 
-/* |x| as (q + 4 n) pi/2 + r, exact to about 2^-55 for every finite float. Five ranges of 26 binades each have
- * their bits of 2/pi, in two pieces of 29 bits (exact products) and a rest; multiples of 4 are left out. */
+/* |x| as (q + 4 n) pi/2 + r, exact to about 2^-55 for every finite float. Five ranges of 26
+ * binades each have their bits of 2/pi, in two pieces of 29 bits (exact products) and a rest;
+ * multiples of 4 are left out. */
 RP_FN struct rp_angle rp_reduce_anglef(float a) {
   double x = a < RP_INFF ? (double)a : 0;
   int r1 = x >= 0x1p26, r2 = x >= 0x1p52, r3 = x >= 0x1p78, r4 = x >= 0x1p104;
@@ -326,7 +338,8 @@ RP_FN double rp_atan_short(double num, double den) {
 }
 
 RP_FN float rp_atanf(float x) {
-  return rp_copysignf((float)rp_atan_short((double)rp_absf(x), 1), x);
+  float r = rp_copysignf((float)rp_atan_short((double)rp_absf(x), 1), x);
+  return x == x ? r : x;
 }
 
 RP_FN float rp_atan2f(float y, float x) {
@@ -334,8 +347,9 @@ RP_FN float rp_atan2f(float y, float x) {
   int both = (ay == RP_INF) & (ax == RP_INF);
   double r = rp_atan_short(both ? 1 : ay, both ? 1 : ax);
   r = rp_signbitf(x) ? RP_PI - r : r;
-  float v = (x != x) | (y != y) ? x + y : (float)r;
-  return rp_copysignf(v, y);
+  float v = rp_copysignf((float)r, y);
+  v = y == y ? v : y;
+  return x == x ? v : x;
 }
 
 #endif

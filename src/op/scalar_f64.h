@@ -1,8 +1,9 @@
 /* Elementary functions of double, branch-free. See scalar_base.h for the invariants.
  *
- * Every function follows C99 Annex F for NaN, infinities, subnormals and signed zeros. Error bounds (in
- * units of the last place, tests/unit/test_scalar.c): 1 nearly everywhere, 2 at most; erfinv 4.
- * Where one double does not carry enough, a value is a sum of two, hi + lo, |lo| <= ulp(hi). */
+ * Every function follows C99 Annex F for NaN, infinities, subnormals and signed zeros. Error
+ * bounds (in units of the last place, tests/unit/test_scalar.c): 1 nearly everywhere, 2 at most;
+ * erfinv 4. Where one double does not carry enough, a value is a sum of two, hi + lo, |lo| <=
+ * ulp(hi). */
 #ifndef RPI_OP_SCALAR_F64_H
 #define RPI_OP_SCALAR_F64_H
 
@@ -60,7 +61,7 @@ RP_FN double rp_scale2(double p, double k) {
   return p * rp_pow2i(a) * rp_pow2i(k - a);
 }
 
-/* exp family ------------------------------------------------------------------------------------------------- */
+/* exp family ----------------------------------------------------------------------------------- */
 
 /* exp(x) = 2^k (1 + hi + lo) for |x| < 2000. */
 struct rp_exp_parts {
@@ -91,14 +92,16 @@ RP_FN double rp_clamp(double x, double lo, double hi) {
 
 RP_FN double rp_exp(double x) {
   struct rp_exp_parts e = rp_exp_split(rp_clamp(x, -750, 710));
-  return rp_scale2(1 + (e.hi + e.lo), e.k);
+  double r = rp_scale2(1 + (e.hi + e.lo), e.k);
+  return x == x ? r : x;
 }
 
 RP_FN double rp_exp2(double x) {
   double c = rp_clamp(x, -1080, 1025);
   double k = (c + RP_MAGIC) - RP_MAGIC, f = c - k, r = f * RP_LN2;
   struct rp_exp_parts e = rp_exp_reduced(k, r, RP_FMA(f, RP_LN2_LO, RP_FMA(f, RP_LN2, -r)));
-  return rp_scale2(1 + (e.hi + e.lo), k);
+  double v = rp_scale2(1 + (e.hi + e.lo), k);
+  return x == x ? v : x;
 }
 
 /* exp(x) - 1 as hi + lo. hi is infinite, and lo finite, where it overflows. */
@@ -114,7 +117,9 @@ RP_FN struct rp_two rp_expm1_two(double x) {
 
 RP_FN double rp_expm1(double x) {
   struct rp_two s = rp_expm1_two(x);
-  return x == 0 ? x : s.hi + s.lo;
+  double r = s.hi + s.lo;
+  r = x == 0 ? x : r;
+  return x == x ? r : x;
 }
 
 /* 2^-1 exp(|x|), for the hyperbolic functions; exp itself overflows too early. */
@@ -126,12 +131,14 @@ RP_FN double rp_half_exp(double a) {
 RP_FN double rp_sinh(double x) {
   double a = rp_abs(x), z = a * a, t = rp_half_exp(a);
   double small = RP_FMA(a * z, rp_poly_sinh(z), a);
-  return rp_copysign(a < 1 ? small : t - 0.25 / t, x);
+  double r = rp_copysign(a < 1 ? small : t - 0.25 / t, x);
+  return x == x ? r : x;
 }
 
 RP_FN double rp_cosh(double x) {
   double t = rp_half_exp(rp_abs(x));
-  return t + 0.25 / t;
+  double r = t + 0.25 / t;
+  return x == x ? r : x;
 }
 
 /* E / (E + 2) with E = exp(2|x|) - 1; the quotient is corrected by its remainder. */
@@ -141,15 +148,17 @@ RP_FN double rp_tanh(double x) {
   struct rp_two d = rp_two_sum(e.hi, 2);
   double inv = 1 / d.hi, q = e.hi * inv;
   double rest = RP_FMA(-q, d.hi, e.hi) + (e.lo - q * (d.lo + e.lo));
-  return rp_copysign(RP_FMA(rest, inv, q), x);
+  double r = rp_copysign(RP_FMA(rest, inv, q), x);
+  return x == x ? r : x;
 }
 
 RP_FN double rp_sigmoid(double x) {
   double e = rp_exp(-rp_abs(x)); /* never overflows */
-  return (x < 0 ? e : 1) / (1 + e);
+  double r = (x < 0 ? e : 1) / (1 + e);
+  return x == x ? r : x;
 }
 
-/* log family ------------------------------------------------------------------------------------------------- */
+/* log family ----------------------------------------------------------------------------------- */
 
 /* x = 2^e (1 + f) for positive finite x, 1 + f in [sqrt(1/2), sqrt(2)), f exact. */
 struct rp_log_parts {
@@ -238,7 +247,8 @@ RP_FN double rp_log1p(double x) {
 RP_FN double rp_logaddexp(double x, double y) {
   double top = rp_maximum(x, y), d = rp_abs(x - y);
   d = x == y ? 0 : d; /* inf - inf */
-  return top + rp_log1p(rp_exp(-d));
+  double r = top + rp_log1p(rp_exp(-d));
+  return top == top ? r : top;
 }
 
 /* sqrt(w.hi + w.lo) as a sum of two; 0 gives 0. */
@@ -293,49 +303,56 @@ RP_FN double rp_atanh(double x) {
   return rp_copysign(a < 0x1p-28 ? a : r, x);
 }
 
-/* Trigonometric functions ------------------------------------------------------------------------------------ */
+/* Trigonometric functions ---------------------------------------------------------------------- */
 
-/* Row g: 2/pi times 2^(32 g), without its multiples of 2^54, as a sum of four doubles. */
+/* 2/pi times 2^(32 g), without its multiples of 2^54, as a sum of four doubles. Four arrays, and
+ * bits that a store of doubles cannot alias: so loops over the lookup vectorize, as gathers. */
 #ifndef RP_TABLE
 #define RP_TABLE static const
 #endif
-RP_TABLE double rp_two_over_pi[32 * 4] = {
-    0x1.45f306dc9c883p-1, -0x1.6b01ec5417056p-55, -0x1.6447e493ad4cep-109, 0x1.e21c820ff28b2p-163,
-    0x1.45f306dc9c883p+31, -0x1.6b01ec5417056p-23, -0x1.6447e493ad4cep-77, 0x1.e21c820ff28b2p-131,
-    0x1.cc1b727220a95p+53, -0x1.ec54170565912p-7, 0x1.b6c52b3278872p-65, 0x1.07f9458eaf7afp-122,
-    0x1.054a7f09d5f48p+50, -0x1.596447e493ad5p-5, 0x1.93c439041fe51p-60, 0x1.8eaf7aef1586ep-114,
-    0x1.3abe8fa9a6ee0p+53, 0x1.b6c52b3278872p-1, 0x1.07f9458eaf7afp-58, -0x1.d4f246dc8e2dfp-115,
-    0x1.a6ee06db14acdp+53, -0x1.8778df7c035d4p-1, 0x1.d5ef5de2b0db9p-55, 0x1.1b8e909374b80p-110,
-    0x1.14acc9e21c821p+53, -0x1.ae9c5421443aap-8, 0x1.b7246e3a424ddp-64, 0x1.700324977504fp-119,
-    0x1.c820ff28b1d5fp+49, -0x1.443a9e48db91cp-8, -0x1.6f6c8b47fe6dbp-62, -0x1.115f62e6de302p-116,
-    0x1.163abdebbc562p+52, -0x1.236e4716f6c8bp-2, -0x1.1ff9b6d115f63p-56, 0x1.921cfe1deb1cbp-112,
-    0x1.de2b0db92371dp+53, 0x1.09374b801924cp-2, -0x1.15f62e6de301ep-56, -0x1.0a71a76b2c609p-111,
-    0x1.2371d2126e970p+53, 0x1.924bba8274648p-6, 0x1.cfe1deb1cb12ap-60, -0x1.63045df7282b4p-114,
-    0x1.ba5c00c925dd4p+51, 0x1.3a32439fc3bd6p-5, 0x1.cb129a73ee882p-60, 0x1.afa975da24275p-115,
-    0x1.25dd413a3243ap+51, -0x1.e214e34ed658cp-8, -0x1.177dca0ad144cp-64, 0x1.213a671c09ad1p-118,
-    0x1.1921cfe1deb1dp+52, -0x1.3b5963045df73p-2, 0x1.f52ebb4484e9ap-56, -0x1.c7eca5d040df6p-111,
-    0x1.deb1cb129a73fp+52, -0x1.77dca0ad144bbp-4, -0x1.ec598e3f652e8p-58, -0x1.037d8cdc538d0p-113,
-    0x1.4d39f74411afbp+53, -0x1.a28976f62cc72p-1, 0x1.35a2fbf209cc9p-59, -0x1.4e33e566305b2p-115,
-    0x1.1afa975da2427p+49, 0x1.338e04d68befdp-5, -0x1.f633714e33e56p-59, -0x1.8c16c6f740e88p-113,
-    0x1.da24274ce3813p+53, 0x1.68befc827323bp-1, -0x1.c67cacc60b638p-56, 0x1.17e2ef7e4a0ecp-110,
-    0x1.c7026b45f7e41p+52, 0x1.cc8eb1cc1a99dp-3, -0x1.6c6f740e8840ep-61, 0x1.41d8ffc4bffefp-115,
-    0x1.f7e413991d63ap+52, -0x1.f2b3182d8dee8p-2, -0x1.d1081b5f13802p-58, 0x1.2fffbc0b301fep-113,
-    0x1.1d639835339f5p+52, -0x1.8dee81d1081b6p-2, 0x1.d8ffc4bffef03p-59, -0x1.9fc04343b9d29p-114,
-    0x1.339f49c845f8cp+52, -0x1.081b5f13801dap-2, -0x1.0fd33f8086877p-67, -0x1.d297d64b824b2p-122,
-    0x1.17e2ef7e4a0ecp+50, 0x1.ff897ffde0598p-4, 0x1.fde5e2316b415p-61, -0x1.2e092c98130d8p-116,
-    0x1.c941d8ffc4c00p+53, -0x1.0fd33f8086877p-3, -0x1.d297d64b824b2p-58, -0x1.8130d834f648bp-112,
-    0x1.c4bffef02cc08p+53, -0x1.0d0ee74a5f593p-4, 0x1.f6d367ecf27cbp-60, 0x1.36e9e8c7ecd3dp-117,
-    0x1.6603fbcbc462dp+50, 0x1.a0a6d1f6d367fp-4, -0x1.86c1a7b24585dp-59, 0x1.fb34f2ff516bbp-115,
-    0x1.788c5ad053690p+53, -0x1.25930261b069fp-1, 0x1.b74f463f669e6p-56, -0x1.5d28ad8453814p-116,
-    0x1.4da3eda6cfd9ep+51, 0x1.3e584dba7a320p-3, -0x1.32c3402ba515bp-57, -0x1.14e050683a131p-114,
-    0x1.b3f6793e584dcp+53, -0x1.61738132c3403p-1, 0x1.16ba93dd63f5fp-55, 0x1.7c5ecf41ce7dep-110,
-    0x1.6136e9e8c7ecdp+51, 0x1.e5fea2d7527bbp-4, -0x1.c0a0d0742617cp-59, -0x1.8c10eb5ada2b3p-113,
-    0x1.8fd9a797fa8b6p+50, -0x1.5b08a7028341dp-5, -0x1.30be31821d6b6p-62, 0x1.2ea6bfb5fb120p-116,
-    0x1.fea2d7527bac8p+52, -0x1.41a0e84c2f8c6p-4, -0x1.0eb5ada2b2809p-61, -0x1.0277039517bd5p-115,
+RP_TABLE uint64_t rp_two_over_pi_0[32] = {
+    0x3FE45F306DC9C883ull, 0x41E45F306DC9C883ull, 0x434CC1B727220A95ull, 0x431054A7F09D5F48ull,
+    0x4343ABE8FA9A6EE0ull, 0x434A6EE06DB14ACDull, 0x43414ACC9E21C821ull, 0x430C820FF28B1D5Full,
+    0x433163ABDEBBC562ull, 0x434DE2B0DB92371Dull, 0x4342371D2126E970ull, 0x432BA5C00C925DD4ull,
+    0x43225DD413A3243Aull, 0x4331921CFE1DEB1Dull, 0x433DEB1CB129A73Full, 0x4344D39F74411AFBull,
+    0x4301AFA975DA2427ull, 0x434DA24274CE3813ull, 0x433C7026B45F7E41ull, 0x433F7E413991D63Aull,
+    0x4331D639835339F5ull, 0x433339F49C845F8Cull, 0x43117E2EF7E4A0ECull, 0x434C941D8FFC4C00ull,
+    0x434C4BFFEF02CC08ull, 0x4316603FBCBC462Dull, 0x434788C5AD053690ull, 0x4324DA3EDA6CFD9Eull,
+    0x434B3F6793E584DCull, 0x4326136E9E8C7ECDull, 0x4318FD9A797FA8B6ull, 0x433FEA2D7527BAC8ull,
+};
+RP_TABLE uint64_t rp_two_over_pi_1[32] = {
+    0xBC86B01EC5417056ull, 0xBE86B01EC5417056ull, 0xBF8EC54170565912ull, 0xBFA596447E493AD5ull,
+    0x3FEB6C52B3278872ull, 0xBFE8778DF7C035D4ull, 0xBF7AE9C5421443AAull, 0xBF7443A9E48DB91Cull,
+    0xBFD236E4716F6C8Bull, 0x3FD09374B801924Cull, 0x3F9924BBA8274648ull, 0x3FA3A32439FC3BD6ull,
+    0xBF7E214E34ED658Cull, 0xBFD3B5963045DF73ull, 0xBFB77DCA0AD144BBull, 0xBFEA28976F62CC72ull,
+    0x3FA338E04D68BEFDull, 0x3FE68BEFC827323Bull, 0x3FCCC8EB1CC1A99Dull, 0xBFDF2B3182D8DEE8ull,
+    0xBFD8DEE81D1081B6ull, 0xBFD081B5F13801DAull, 0x3FBFF897FFDE0598ull, 0xBFC0FD33F8086877ull,
+    0xBFB0D0EE74A5F593ull, 0x3FBA0A6D1F6D367Full, 0xBFE25930261B069Full, 0x3FC3E584DBA7A320ull,
+    0xBFE61738132C3403ull, 0x3FBE5FEA2D7527BBull, 0xBFA5B08A7028341Dull, 0xBFB41A0E84C2F8C6ull,
+};
+RP_TABLE uint64_t rp_two_over_pi_2[32] = {
+    0xB926447E493AD4CEull, 0xBB26447E493AD4CEull, 0x3BEB6C52B3278872ull, 0x3C393C439041FE51ull,
+    0x3C507F9458EAF7AFull, 0x3C8D5EF5DE2B0DB9ull, 0x3BFB7246E3A424DDull, 0xBC16F6C8B47FE6DBull,
+    0xBC71FF9B6D115F63ull, 0xBC715F62E6DE301Eull, 0x3C3CFE1DEB1CB12Aull, 0x3C3CB129A73EE882ull,
+    0xBBF177DCA0AD144Cull, 0x3C7F52EBB4484E9Aull, 0xBC5EC598E3F652E8ull, 0x3C435A2FBF209CC9ull,
+    0xBC4F633714E33E56ull, 0xBC7C67CACC60B638ull, 0xBC26C6F740E8840Eull, 0xBC5D1081B5F13802ull,
+    0x3C4D8FFC4BFFEF03ull, 0xBBC0FD33F8086877ull, 0x3C2FDE5E2316B415ull, 0xBC5D297D64B824B2ull,
+    0x3C3F6D367ECF27CBull, 0xBC486C1A7B24585Dull, 0x3C7B74F463F669E6ull, 0xBC632C3402BA515Bull,
+    0x3C816BA93DD63F5Full, 0xBC4C0A0D0742617Cull, 0xBC130BE31821D6B6ull, 0xBC20EB5ADA2B2809ull,
+};
+RP_TABLE uint64_t rp_two_over_pi_3[32] = {
+    0x35CE21C820FF28B2ull, 0x37CE21C820FF28B2ull, 0x38507F9458EAF7AFull, 0x38D8EAF7AEF1586Eull,
+    0xB8CD4F246DC8E2DFull, 0x3911B8E909374B80ull, 0x388700324977504Full, 0xB8B115F62E6DE302ull,
+    0x38F921CFE1DEB1CBull, 0xB900A71A76B2C609ull, 0xB8D63045DF7282B4ull, 0x38CAFA975DA24275ull,
+    0x389213A671C09AD1ull, 0xB90C7ECA5D040DF6ull, 0xB8E037D8CDC538D0ull, 0xB8C4E33E566305B2ull,
+    0xB8E8C16C6F740E88ull, 0x39117E2EF7E4A0ECull, 0x38C41D8FFC4BFFEFull, 0x38E2FFFBC0B301FEull,
+    0xB8D9FC04343B9D29ull, 0xB85D297D64B824B2ull, 0xB8B2E092C98130D8ull, 0xB8F8130D834F648Bull,
+    0x38A36E9E8C7ECD3Dull, 0x38CFB34F2FF516BBull, 0xB8B5D28AD8453814ull, 0xB8D14E050683A131ull,
+    0x3917C5ECF41CE7DEull, 0xB8E8C10EB5ADA2B3ull, 0x38B2EA6BFB5FB120ull, 0xB8C0277039517BD5ull,
 };
 
-/* |x| = (q + 4 n) pi/2 + r.hi + r.lo, |r| <= pi/4 (and a hair), for every finite x. The product with 2/pi
- * keeps about 200 bits and drops multiples of 4, as Payne and Hanek do. */
+/* |x| = (q + 4 n) pi/2 + r.hi + r.lo, |r| <= pi/4 (and a hair), for every finite x. The product
+ * with 2/pi keeps about 200 bits and drops multiples of 4, as Payne and Hanek do. */
 struct rp_angle {
   double hi, lo;
   uint64_t q;
@@ -347,18 +364,20 @@ RP_FN double rp_mod4(double x) { /* in [-2, 2], exact */
 }
 
 RP_FN struct rp_angle rp_reduce_angle(double a) {
-  double ok = a < RP_INF ? a : 0;
-  int64_t e = (int64_t)(rp_bits(ok) >> 52) - 1023;
-  int64_t g = (e < 0 ? 0 : e) >> 5;
-  const double *c = rp_two_over_pi;
-  double x = rp_from_bits(rp_bits(ok) - ((uint64_t)g << 57)); /* below 2^32 */
-  double c0 = c[4 * g], c1 = c[4 * g + 1], c2 = c[4 * g + 2], c3 = c[4 * g + 3];
+  /* The group without a comparison, which a compiler would turn into a branch around the lookup:
+   * bit 11 of t tells that the exponent t - 2048 is not negative. Infinity and NaN take group 0
+   * and give NaN. */
+  uint64_t t = (rp_bits(a) >> 52) + 1025;
+  uint64_t g = (t & (0 - (t >> 11)) & 1023) >> 5;
+  double x = rp_from_bits(rp_bits(a) - (g << 57)); /* below 2^32 */
+  double c0 = rp_from_bits(rp_two_over_pi_0[g]), c1 = rp_from_bits(rp_two_over_pi_1[g]);
+  double c2 = rp_from_bits(rp_two_over_pi_2[g]), c3 = rp_from_bits(rp_two_over_pi_3[g]);
   double p0 = x * c0, p1 = x * c1, p2 = x * c2;
   double e0 = RP_FMA(x, c0, -p0), e1 = RP_FMA(x, c1, -p1), e2 = RP_FMA(x, c2, -p2);
   struct rp_two s = rp_two_sum(rp_mod4(p0), rp_mod4(e0));
-  struct rp_two t = rp_two_sum(s.hi, rp_mod4(p1));
-  double n = (t.hi + RP_MAGIC) - RP_MAGIC;
-  struct rp_two h = rp_two_sum(t.hi - n, t.lo), h2, h3, h4;
+  struct rp_two v = rp_two_sum(s.hi, rp_mod4(p1));
+  double n = (v.hi + RP_MAGIC) - RP_MAGIC;
+  struct rp_two h = rp_two_sum(v.hi - n, v.lo), h2, h3, h4;
   struct rp_angle r;
   h2 = rp_two_sum(h.hi, s.lo);
   h3 = rp_two_sum(h2.hi, e1);
@@ -418,7 +437,7 @@ RP_FN double rp_tan(double x) {
   return a < RP_INF ? v : RP_NAN;
 }
 
-/* Inverse trigonometric functions ---------------------------------------------------------------------------- */
+/* Inverse trigonometric functions -------------------------------------------------------------- */
 
 /* asin(s) - s for |s| <= 1/2. */
 RP_FN double rp_asin_tail(double s) {
@@ -456,8 +475,8 @@ RP_FN double rp_acos(double x) {
   return a <= 1 ? r : RP_NAN;
 }
 
-/* atan(num / den) for num, den >= 0, both finite, as hi + lo. An octave around the diagonal is turned by
- * pi/4, what lies above it by pi/2, so that the argument stays within tan(pi / 8). */
+/* atan(num / den) for num, den >= 0, both finite, as hi + lo. An octave around the diagonal is
+ * turned by pi/4, what lies above it by pi/2, so that the argument stays within tan(pi / 8). */
 RP_FN struct rp_two rp_atan_ratio(double num, double den) {
   int mid = num > 0.41421356237309503 * den, above = num > 2.414213562373095 * den;
   double n = mid ? num - den : num, d = mid ? num + den : den;
@@ -479,7 +498,8 @@ RP_FN struct rp_two rp_atan_ratio(double num, double den) {
 RP_FN double rp_atan(double x) {
   double a = rp_abs(x);
   struct rp_two s = rp_atan_ratio(a > 0x1p1000 ? 0x1p1000 : a, 1);
-  return rp_copysign(s.hi + s.lo, x);
+  double r = rp_copysign(s.hi + s.lo, x);
+  return x == x ? r : x;
 }
 
 RP_FN double rp_atan2(double y, double x) {
@@ -491,23 +511,23 @@ RP_FN double rp_atan2(double y, double x) {
   int y_inf = ay == RP_INF, x_inf = ax == RP_INF;
   double down = (ay > 0x1p1000) | (ax > 0x1p1000) ? 0x1p-100 : 1;
   double num = y_inf ? 1 : x_inf ? 0 : ay * down, den = x_inf ? 1 : y_inf ? 0 : ax * down;
-  num = y != y ? y : num;
-  den = x != x ? x : den;
   struct rp_two s = rp_atan_ratio(num, den);
   struct rp_two back = rp_fast_sum(RP_PI, -s.hi);
   double r = rp_signbit(x) ? back.hi + (back.lo + (RP_PI_LO - s.lo)) : s.hi + s.lo;
-  r = (x != x) | (y != y) ? x + y : r;
-  return rp_copysign(r, y);
+  r = rp_copysign(r, y);
+  r = y == y ? r : y;
+  return x == x ? r : x;
 }
 
-/* erf -------------------------------------------------------------------------------------------------------- */
+/* erf ------------------------------------------------------------------------------------------ */
 
 RP_FN double rp_erf(double x) {
   double a = rp_abs(x), z = a * a;
   double small = RP_FMA(a, rp_poly_erf(z), a);
   double b = rp_clamp(a, 1, 6), t = (b - 2) / (b + 2);
   double large = 1 - rp_exp(-b * b) * rp_poly_erfcx(t);
-  return rp_copysign(a < 1 ? small : a != a ? a : large, x);
+  double r = rp_copysign(a < 1 ? small : large, x);
+  return x == x ? r : x;
 }
 
 RP_FN double rp_erfinv(double x) {
@@ -518,7 +538,7 @@ RP_FN double rp_erfinv(double x) {
   return a < 1 ? r : a == 1 ? rp_copysign(RP_INF, x) : RP_NAN;
 }
 
-/* pow -------------------------------------------------------------------------------------------------------- */
+/* pow ------------------------------------------------------------------------------------------ */
 
 /* log2(x) for positive finite x, as hi + lo with about 66 bits. */
 RP_FN struct rp_two rp_log2_two(double x) {

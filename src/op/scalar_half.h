@@ -1,8 +1,8 @@
 /* Conversions of float16 and bfloat16, kept in uint16_t. Branch-free integer code.
  *
- * float16 gives bit for bit what VCVTPH2PS and VCVTPS2PH (nearest even) give for all inputs: subnormals are
- * kept, a signaling NaN comes out quiet with the payload that fits. bfloat16 follows the same rules, except
- * that widening is a plain shift and leaves a NaN as it is. */
+ * float16 gives bit for bit what VCVTPH2PS and VCVTPS2PH (nearest even) give for all inputs:
+ * subnormals are kept, a signaling NaN comes out quiet with the payload that fits. bfloat16
+ * follows the same rules, except that widening is a plain shift and leaves a NaN as it is. */
 #ifndef RPI_OP_SCALAR_HALF_H
 #define RPI_OP_SCALAR_HALF_H
 
@@ -41,8 +41,8 @@ RP_FN uint16_t rp_f32_to_bf16(float x) {
   return (uint16_t)(a > 0x7F800000u ? (u >> 16) | 0x0040u : r);
 }
 
-/* The float next to x whose last bit tells that something was cut off (round to odd): rounding it again to
- * a format at least two bits shorter gives what one rounding of x gives. */
+/* The float next to x whose last bit tells that something was cut off (round to odd): rounding it
+ * again to a format at least two bits shorter gives what one rounding of x gives. */
 RP_FN float rp_f64_to_f32_odd(double x) {
   float f = (float)x;
   uint32_t u = rp_bitsf(f);
