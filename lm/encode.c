@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lm/err.h"
+#include "lm/nfc.h"
 #include "lm/tokenizer_impl.h"
 #include "lm/utf8.h"
 
@@ -73,7 +74,13 @@ static int encode_word(struct encoder* e, const char* word, size_t n) {
 static int encode_valid(struct encoder* e, const char* text, size_t n) {
   int err = 0;
 
-  /*NFC1*/ for (size_t i = 0, end = 0; i < n && !err; i = end) {
+  if (e->t->nfc && !lm_nfc_is_plain(text, n)) {
+    e->normal.len = 0;
+    err = lm_nfc(text, n, &e->normal);
+    text = e->normal.data;
+    n = e->normal.len;
+  }
+  for (size_t i = 0, end = 0; i < n && !err; i = end) {
     err = lm_pretok_next(&e->walk, text, n, i, &end);
     if (!err) err = encode_word(e, text + i, end - i);
   }

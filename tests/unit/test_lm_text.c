@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "lm/err.h"
+#include "lm/nfc.h"
 #include "lm/stop.h"
 #include "lm/text.h"
 #include "lm/utf8.h"
@@ -90,6 +91,39 @@ static void valid_prefixes_end_where_the_standard_says(void** state) {
   assert_int_equal(lm_utf8_valid_prefix("\xED\x9F\xBF\xED\xA0\x80", 6), 3);
   assert_int_equal(lm_utf8_valid_prefix("\xE0\x9F\xBF", 3), 0);
   assert_int_equal(lm_utf8_char((const unsigned char*)"\xF0\x9F", 2), -2);
+}
+
+/* ---- form C ---- */
+
+/* Expected texts: Python's unicodedata.normalize("NFC", ...). */
+static void form_c_composes_what_the_standard_says(void** state) {
+  static const struct {
+    const char *in, *want;
+  } rows[] = {
+      {"", ""},
+      {"plain", "plain"},
+      {"e\xCC\x81", "\xC3\xA9"},
+      {"e\xCC\x81\xCC\xA3", "\xE1\xBA\xB9\xCC\x81"}, /* marks change places */
+      {"q\xCC\x87\xCC\xA3", "q\xCC\xA3\xCC\x87"},
+      {"\xE2\x84\xAB", "\xC3\x85"},                             /* the angstrom sign */
+      {"\xE1\x84\x92\xE1\x85\xA1\xE1\x86\xAB", "\xED\x95\x9C"}, /* Hangul L V T */
+      {"\xED\x95\x98\xE1\x86\xAB", "\xED\x95\x9C"},             /* Hangul LV T */
+      {"\xE0\xA5\x98", "\xE0\xA4\x95\xE0\xA4\xBC"},             /* excluded from composition */
+      {"\xE0\xA7\x87\xE0\xA6\xBE", "\xE0\xA7\x8B"},             /* a starter that composes */
+      {"\xCC\x81"
+       "e",
+       "\xCC\x81"
+       "e"},
+      {"a\xCC\x81\xCC\x81", "\xC3\xA1\xCC\x81"},
+      {"\xEF\xA4\x80", "\xE8\xB1\x88"},
+  };
+
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    struct lm_text out = {0};
+    assert_ok(lm_nfc(rows[i].in, strlen(rows[i].in), &out));
+    assert_text(&out, rows[i].want);
+    lm_text_free(&out);
+  }
 }
 
 /* ---- stop strings ---- */
@@ -210,6 +244,7 @@ int main(void) {
       cmocka_unit_test(combining_marks_come_out_once),
       cmocka_unit_test(bytes_that_cannot_become_a_character_are_replaced),
       cmocka_unit_test(valid_prefixes_end_where_the_standard_says),
+      cmocka_unit_test(form_c_composes_what_the_standard_says),
       cmocka_unit_test(stop_strings_end_the_text_before_them),
       cmocka_unit_test(text_is_held_back_only_while_it_could_stop),
       cmocka_unit_test(of_strings_that_end_together_the_longest_wins),

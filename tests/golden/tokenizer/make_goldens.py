@@ -135,5 +135,6 @@ def from_gguf(path):
 if __name__ == "__main__":
     for key, value in PATTERNS.items():
         mini(key, value)
+    mini("qwen2-nfc", PATTERNS["qwen2"], nfc=True)
     if len(sys.argv) > 1:
         from_gguf(sys.argv[1])
