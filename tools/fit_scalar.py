@@ -155,7 +155,7 @@ emit_pieces('rp_poly_erfinv', [
     (lambda w: inverse_erf_at(w + mpf('3.125')), mpf('-3.12499'), mpf('3.126'), 24),
     (lambda s: inverse_erf_at((s + mpf('3.25')) ** 2), mpf('-0.7501'), mpf('0.7501'), 20),
     (lambda s: inverse_erf_at((s + 5) ** 2), mpf('-1.0001'), mpf('1.1'), 20)], 'double',
-    'erfinv(x) / x, w from -log(1 - x^2) = v: v - 3.125 below 6.25, sqrt(v) - 3.25 below 16, sqrt(v) - 5')
+    'erfinv(x) / x; v = -log(1 - x^2); w: v - 3.125 to 6.25, sqrt(v) - 3.25 to 16, sqrt(v) - 5')
 
 emit('rp_poly_exp_short', lambda r: (exp(r) - 1 - r) / r ** 2, -h, h * mpf('1.001'), 6, 'double',
      'the same as rp_poly_exp for a result that is rounded to float', 'r')

@@ -121,7 +121,7 @@ RP_FN float rp_from_bitsf(uint32_t u) {
     T r = x < y ? x : y;                                                                          \
     return x != x ? x : r;                                                                        \
   }                                                                                               \
-  /* The special cases of pow, for r = |x|^y of ordinary arguments. From 2 BIG on, integers are even. */ \
+  /* The special cases of pow; r: |x|^y. From 2 BIG on, integers are even. */ \
   RP_FN T rp_pow_ends##S(T x, T y, T r) {                                                         \
     T a = rp_abs##S(x), half = y * (T)0.5, edge = (a == 0) == (y < 0) ? INF : 0;                  \
     int is_int = rp_floor##S(y) == y;                                                             \
@@ -134,7 +134,7 @@ RP_FN float rp_from_bitsf(uint32_t u) {
     r = x == x ? r : x;                                                                           \
     return (y == 0) | (x == 1) ? 1 : r;                                                           \
   }                                                                                               \
-  /* Python's %: the sign of the divisor, exact. x % 0 is NaN, 1 % -inf is -inf. Does not vectorize. */ \
+  /* Python's %: the divisor's sign, exact; 1 % -inf is -inf. Does not vectorize. */ \
   RP_FN T rp_remainder##S(T x, T y) {                                                             \
     T r = FMOD(x, y);                                                                             \
     r = (r != 0) & ((r < 0) != (y < 0)) ? r + y : r;                                              \
@@ -148,10 +148,11 @@ RP_FN float rp_from_bitsf(uint32_t u) {
     return y == 0 ? x / y : q;                                                                    \
   }
 
-RP_DEFINE_BASIC(double, , uint64_t, rp_bits, rp_from_bits, RP_SIGN_BIT, RP_INF, RP_NAN, 0x1p52, RP_SQRT,
-                RP_FMOD)
-RP_DEFINE_BASIC(float, f, uint32_t, rp_bitsf, rp_from_bitsf, RP_SIGN_BITF, RP_INFF, RP_NANF, 0x1p23f, RP_SQRTF,
-                RP_FMODF)
+RP_DEFINE_BASIC(double, , uint64_t, rp_bits, rp_from_bits, RP_SIGN_BIT, RP_INF, RP_NAN, 0x1p52,
+                RP_SQRT, RP_FMOD)
+RP_DEFINE_BASIC(float, f, uint32_t, rp_bitsf, rp_from_bitsf, RP_SIGN_BITF, RP_INFF, RP_NANF,
+                0x1p23f,
+                RP_SQRTF, RP_FMODF)
 
 #undef RP_DEFINE_BASIC
 #endif

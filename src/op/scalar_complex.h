@@ -165,7 +165,9 @@ RP_FN_LARGE float rp_abs_c64(struct rp_c64 z) {
 /* z / |z|; 0 stays 0. */
 RP_FN_LARGE struct rp_c64 rp_sign_c64(struct rp_c64 z) {
   double n = rp_abs_c128(rp_widen(z));
-  return n == 0 ? rp_c64_make(0, 0) : rp_c64_make((float)((double)z.re / n), (float)((double)z.im / n));
+  if (n == 0)
+    return rp_c64_make(0, 0);
+  return rp_c64_make((float)((double)z.re / n), (float)((double)z.im / n));
 }
 
 RP_FN struct rp_c64 rp_round_c64(struct rp_c64 z) {
@@ -179,7 +181,8 @@ RP_FN_LARGE struct rp_c128 rp_sqrt_c128(struct rp_c128 z) {
   if (rp_isinf(z.re) & (z.im != z.im))
     return z.re > 0 ? z : rp_c128_make(z.im, RP_INF);
   if (rp_isinf(z.re))
-    return z.re > 0 ? rp_c128_make(RP_INF, rp_copysign(0, z.im)) : rp_c128_make(0, rp_copysign(RP_INF, z.im));
+    return z.re > 0 ? rp_c128_make(RP_INF, rp_copysign(0, z.im))
+                    : rp_c128_make(0, rp_copysign(RP_INF, z.im));
   if (n == 0)
     return rp_c128_make(0, z.im);
   t = RP_SQRT(0.5 * (n + a));

@@ -549,7 +549,8 @@ RP_FN struct rp_two rp_log2_two(double x) {
   double z = s * s, zl = RP_FMA(2 * s, sl, RP_FMA(s, s, -z));
   /* log(1 + f) = 2 s + s (2/3 z + z^2 tail) */
   double w = z * 0x1.5555555555555p-1;
-  double wl = RP_FMA(z, 0x1.5555555555555p-1, -w) + RP_FMA(z, 0x1.5555555555555p-55, zl * (2.0 / 3));
+  double wl = RP_FMA(z, 0x1.5555555555555p-1, -w);
+  wl += RP_FMA(z, 0x1.5555555555555p-55, zl * (2.0 / 3));
   v = rp_fast_sum(w, z * z * rp_poly_log_tail(z));
   v.lo += wl;
   double t = s * v.hi, tl = RP_FMA(s, v.hi, -t) + RP_FMA(s, v.lo, sl * v.hi);

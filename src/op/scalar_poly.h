@@ -204,8 +204,7 @@ RP_FN double rp_poly_erfcx(double t) {
   return p;
 }
 
-/* erfinv(x) / x, w from -log(1 - x^2) = v: v - 3.125 below 6.25, sqrt(v) - 3.25 below 16, sqrt(v)
- * - 5 */
+/* erfinv(x) / x; v = -log(1 - x^2); w: v - 3.125 to 6.25, sqrt(v) - 3.25 to 16, sqrt(v) - 5 */
 RP_FN double rp_poly_erfinv(double w, int is1, int is2) {
   double p = is2 ? 0x0.0p+0 : is1 ? 0x0.0p+0 : -0x1.b2814e08e94e9p-72;
   p = RP_FMA(p, w, is2 ? 0x0.0p+0 : is1 ? 0x0.0p+0 : 0x1.e2ae737979e8bp-69);
