@@ -167,7 +167,7 @@ static void join_literals(struct lm_text* t) {
   bool in_string = false;
 
   for (size_t i = 0; i < t->len; i++) {
-    if (in_string && t->data[i] == '\\') {
+    if (in_string && t->data[i] == '\\' && i + 1 < t->len) {
       t->data[n++] = t->data[i++];
     } else if (t->data[i] == '\'') {
       if (in_string && strncmp(t->data + i, "'+'", 3) == 0) {

@@ -119,12 +119,25 @@ static void any_beginning_of_a_template_is_refused_or_read_without_harm(void** s
   }
 }
 
+static void a_literal_that_ends_in_a_backslash_is_read_without_harm(void** state) {
+  struct lm_chat* c = NULL;
+  char text[600] = "{{'";
+
+  /* Every length, so that one of them fills its buffer to the last byte. */
+  for (size_t n = 3; n + 2 < sizeof text; n++) {
+    memset(text + 3, 'x', n - 3);
+    memcpy(text + n, "\\", 2);
+    assert_int_equal(lm_chat_new(&c, text), RP_ERR_UNSUPPORTED);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(templates_render_as_jinja_does_or_are_refused),
       cmocka_unit_test(smollm2_gets_its_default_system_text_only_without_one),
       cmocka_unit_test(a_model_without_a_template_is_refused_with_the_remedy),
       cmocka_unit_test(a_message_without_role_or_content_leaves_the_output_as_it_was),
+      cmocka_unit_test(a_literal_that_ends_in_a_backslash_is_read_without_harm),
       cmocka_unit_test(any_beginning_of_a_template_is_refused_or_read_without_harm),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
