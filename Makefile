@@ -35,15 +35,20 @@ $(BUILD)/libreprise.a: $(OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
+# An archive, so that the tests of the text side link without the engine.
+$(BUILD)/liblm.a: $(LM_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
 $(BUILD)/libmlxc.so: $(OBJ)
 	$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs -Wl,-z,nodelete $^ -o $@ $(LIBS) $(IO_LIBS)
 
 $(BUILD)/reprise: $(CLI_OBJ) $(LM_OBJ) $(BUILD)/libmlxc.so
 	$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN' $(LIBS) $(LM_LIBS)
 
-$(BUILD)/tests/%: tests/unit/%.c $(LM_OBJ) $(BUILD)/libreprise.a
+$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/liblm.a $(BUILD)/libreprise.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLFLAGS) $< $(LM_OBJ) $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
+	$(CC) $(ALLFLAGS) $< $(BUILD)/liblm.a $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
 
 tests: $(TESTS)
 
