@@ -218,21 +218,41 @@ static const char* match_form(const char* text, const char* form, const char** l
   return text;
 }
 
-/* The text of a literal: Jinja's escapes are Python's. */
+/* What backslash and c mean: a character, -1 if that is for the reader to refuse, or 0 if the
+ * backslash stays (as in Python, whose escapes are Jinja's). */
+static int escape_value(char c) {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 't':
+      return '\t';
+    case 'r':
+      return '\r';
+    case '\\':
+    case '\'':
+    case '"':
+      return c;
+    default:
+      return strchr("xuUN01234567abfv\n", c) ? -1 : 0;
+  }
+}
+
+/* The text of a literal. */
 static int unescape(struct lm_text* out, const char* s, size_t n) {
   int err = lm_text_reserve(out, n);
 
   for (size_t i = 0; i < n && !err; i++) {
     char c = s[i];
-    if (c == '\\' && i + 1 < n) {
-      c = s[++i];
-      const char* known = strchr("n\nt\tr\r", c);
-      if (known)
-        c = known[1];
-      else if (!strchr("\\'\"", c))
-        err = lm_text_append(out, "\\", 1);
+    int value = c == '\\' && i + 1 < n ? escape_value(s[i + 1]) : 0;
+    if (value < 0)
+      return lm_fail(RP_ERR_UNSUPPORTED,
+                     "[chat] The escape '\\%c' in the chat template is not supported; use --raw.",
+                     s[i + 1]);
+    if (value) {
+      c = (char)value;
+      i++;
     }
-    if (!err) err = lm_text_append(out, &c, 1);
+    err = lm_text_append(out, &c, 1);
   }
   return err;
 }

@@ -387,6 +387,78 @@ static void strip_flags_take_white_space_with_the_token(void** state) {
   lm_tokenizer_free(t);
 }
 
+static void a_whole_word_wins_over_merges_where_the_file_says_so(void** state) {
+  const char* forms[] = {"{\"pre_tokenizer\":" BYTE_LEVEL
+                         ",\"model\":{\"type\":\"BPE\",\"ignore_merges\":true,"
+                         "\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"aba\":3},\"merges\":[\"a b\"]}}",
+                         "{\"pre_tokenizer\":" BYTE_LEVEL
+                         ",\"model\":{\"type\":\"BPE\",\"ignore_merges\":false,"
+                         "\"vocab\":{\"a\":0,\"b\":1,\"ab\":2,\"aba\":3},\"merges\":[\"a b\"]}}"};
+  struct lm_tokenizer* t;
+
+  assert_ok(from_json_text(&t, forms[0]));
+  assert_encodes(t, "aba", 0, 1, (int32_t[]){3});
+  lm_tokenizer_free(t);
+  assert_ok(from_json_text(&t, forms[1]));
+  assert_encodes(t, "aba", 0, 2, (int32_t[]){2, 0});
+  lm_tokenizer_free(t);
+}
+
+static void write_file(const char* folder, const char* name, const char* text) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE* f = fopen(path, "w");
+  assert_non_null(f);
+  fputs(text, f);
+  fclose(f);
+}
+
+static void remove_file(const char* folder, const char* name) {
+  char path[256];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  remove(path);
+}
+
+static void a_folder_gives_special_tokens_and_the_chat_template(void** state) {
+  char folder[] = "/tmp/test_tokenizer_XXXXXX";
+  struct lm_tokenizer* t = NULL;
+
+  assert_non_null(mkdtemp(folder));
+  assert_int_equal(lm_tokenizer_from_folder(&t, folder), RP_ERR_IO);
+  assert_non_null(strstr(lm_error_text(), "tokenizer.json"));
+  write_file(folder, "tokenizer.json",
+             "{\"pre_tokenizer\":" BYTE_LEVEL
+             ",\"added_tokens\":[{\"id\":9,\"content\":\"<e>\","
+             "\"special\":true},{\"id\":1,\"content\":\"<b>\",\"special\":true}],"
+             "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"<b>\":1},\"merges\":[]}}");
+  assert_ok(lm_tokenizer_from_folder(&t, folder));
+  assert_int_equal(lm_tokenizer_size(t), 10); /* 2 to 8 are holes */
+  assert_int_equal(lm_tokenizer_eos(t), -1);
+  assert_null(lm_tokenizer_chat_template(t));
+  lm_tokenizer_free(t);
+
+  write_file(folder, "tokenizer_config.json",
+             "{\"bos_token\":\"<b>\",\"eos_token\":{\"content\":\"<e>\"},\"pad_token\":null,"
+             "\"add_bos_token\":true,\"chat_template\":[{\"name\":\"tools\",\"template\":\"T\"},"
+             "{\"name\":\"default\",\"template\":\"D\"}]}");
+  assert_ok(lm_tokenizer_from_folder(&t, folder));
+  assert_int_equal(lm_tokenizer_bos(t), 1);
+  assert_int_equal(lm_tokenizer_eos(t), 9);
+  assert_int_equal(lm_tokenizer_pad(t), -1);
+  assert_string_equal(lm_tokenizer_chat_template(t), "D");
+  assert_encodes(t, "a<e>", LM_ENCODE_BOS | LM_ENCODE_SPECIAL, 3, (int32_t[]){1, 0, 9});
+  lm_tokenizer_free(t);
+
+  write_file(folder, "chat_template.jinja", "J");
+  assert_ok(lm_tokenizer_from_folder(&t, folder));
+  assert_string_equal(lm_tokenizer_chat_template(t), "J");
+  lm_tokenizer_free(t);
+  remove_file(folder, "tokenizer.json");
+  remove_file(folder, "tokenizer_config.json");
+  remove_file(folder, "chat_template.jinja");
+  remove(folder);
+}
+
 /* ---- size and speed ---- */
 
 static double seconds(void) {
@@ -581,6 +653,8 @@ int main(void) {
       cmocka_unit_test(unsupported_json_is_refused_by_name),
       cmocka_unit_test(deeply_nested_json_is_refused_before_it_is_parsed),
       cmocka_unit_test(strip_flags_take_white_space_with_the_token),
+      cmocka_unit_test(a_whole_word_wins_over_merges_where_the_file_says_so),
+      cmocka_unit_test(a_folder_gives_special_tokens_and_the_chat_template),
       cmocka_unit_test(one_word_of_a_million_bytes_takes_no_quadratic_time),
       cmocka_unit_test(smollm2_encodes_as_tokenizers_does),
       cmocka_unit_test(smollm2_encodes_megabytes_per_second),

@@ -67,6 +67,8 @@ TEMPLATES = {
     '    {{- "<|im_start|>" + "assistant\\n" -}}\n{% endif %}\n',
     "qwen 1.5": LOOP + default("You are a helpful assistant.") + BODY + END + PROMPT,
     "escapes": LOOP + default("It\\'s \\\"so\\\" \\\\ \\tx") + BODY + END + PROMPT,
+    "unknown escape": LOOP + default("a\\qb") + BODY + END + PROMPT,
+    "escape by number": LOOP + default("caf\\u00e9") + BODY + END + PROMPT,
     "qwen 2.5": QWEN25,
     "trims": LOOP + BODY.replace("message['content']", "message['content'] | trim") + END + PROMPT,
     "space between blocks": LOOP + BODY + " " + END + PROMPT,
@@ -76,8 +78,8 @@ TEMPLATES = {
     "unfinished": LOOP + BODY[:-1],
     "empty": "",
 }
-REFUSED = {"chatml over lines", "trims", "space between blocks", "text in front", "other marks",
-           "other prompt", "unfinished", "empty"}
+REFUSED = {"escape by number", "chatml over lines", "trims", "space between blocks",
+           "text in front", "other marks", "other prompt", "unfinished", "empty"}
 
 
 def m(*pairs):
