@@ -1,31 +1,36 @@
 # Reprise. `make help` lists the targets.
 CC       ?= gcc
-BUILD    ?= build$(if $(SAN),-$(SAN))
 PREFIX   ?= /usr/local
+BUILD    ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 CFLAGS   ?= -O2 -g
+comma    := ,
 WARN     := -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wno-unused-parameter
 CORE     := -std=gnu17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math \
-            -fno-tree-slp-vectorize -pthread -Iinclude -Isrc -I. -MMD -MP
+            -pthread -Iinclude -Isrc -I. -MMD -MP
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALLFLAGS  = $(CORE) $(WARN) $(CFLAGS) $(SANFLAGS)
-LIBS     := -lm -ldl -pthread
+LIBS     := -lm -pthread
 LM_LIBS  := -lcjson -lpcre2-8
 
-SRC      := $(sort $(shell find src -name '*.c'))
-OBJ      := $(SRC:%.c=$(BUILD)/%.o)
-LM_OBJ   := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lm/*.c)))
-CLI_OBJ  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
+objects   = $(patsubst %.c,$(BUILD)/%.o,$(sort $(1)))
+OBJ      := $(call objects,$(shell find src -name '*.c'))
+LM_OBJ   := $(call objects,$(wildcard lm/*.c))
+CLI_OBJ  := $(call objects,$(wildcard cli/*.c))
 TESTS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard bench/*.c)))
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard examples/*.c)))
 
-all: $(BUILD)/libmlxc.so $(if $(CLI_OBJ),$(BUILD)/reprise)
+all: $(BUILD)/libmlxc.so $(BUILD)/reprise ## build the library and the command into build/
 
-# Instruction sets by the end of a file's name: *_avx2.c and *_avx512.c. src/backend/cpu picks at start.
-%_avx2.o %_avx2.pic: ISA := -mavx2 -mfma -mf16c -mbmi2
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort | expand -t 12
+
+# Instruction sets by the end of a file's name; src/backend/cpu picks one at start.
 $(BUILD)/%_avx2.o: ISA := -mavx2 -mfma -mf16c -mbmi2
 $(BUILD)/%_avx512.o: ISA := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -mbmi2 \
                             -mprefer-vector-width=512
 # Kernels are loops for the vectorizer.
-$(BUILD)/src/backend/cpu/%.o: OPT := -O3
+$(BUILD)/src/backend/cpu/%.o $(BUILD)/src/io/blocks.o: OPT := -O3
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -35,23 +40,58 @@ $(BUILD)/libreprise.a: $(OBJ)
 	@rm -f $@
 	ar rcs $@ $^
 
-# An archive, so that the tests of the text side link without the engine.
-$(BUILD)/liblm.a: $(LM_OBJ)
-	@rm -f $@
-	ar rcs $@ $^
-
 $(BUILD)/libmlxc.so: $(OBJ)
-	$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs -Wl,-z,nodelete $^ -o $@ $(LIBS) $(IO_LIBS)
+	$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs -Wl,-z,nodelete $^ -o $@ $(LIBS)
 
 $(BUILD)/reprise: $(CLI_OBJ) $(LM_OBJ) $(BUILD)/libmlxc.so
 	$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN' $(LIBS) $(LM_LIBS)
 
-$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/liblm.a $(BUILD)/libreprise.a
+# Unit tests see the internals: they link the objects, not the shared library.
+$(BUILD)/tests/%: tests/unit/%.c $(LM_OBJ) $(BUILD)/libreprise.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLFLAGS) $< $(BUILD)/liblm.a $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
+	$(CC) $(ALLFLAGS) $< $(LM_OBJ) $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
+
+$(BUILD)/bench/%: bench/%.c $(BUILD)/libreprise.a
+	@mkdir -p $(@D)
+	$(CC) $(ALLFLAGS) $< $(BUILD)/libreprise.a -o $@ $(LIBS)
+
+# Examples are what a user would build: public headers, the shared library, nothing else.
+$(BUILD)/examples/%: examples/%.c $(BUILD)/libmlxc.so
+	@mkdir -p $(@D)
+	$(CC) -std=c17 -Wall -Wextra -Iinclude $< -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN/..' -lm
 
 tests: $(TESTS)
+examples: $(EXAMPLES) ## build the examples
+bench: $(BENCHES) $(BUILD)/reprise ## build the benchmarks into build/bench/
+
+deps: ## install the Debian packages that building and testing need
+	tools/deps
+
+model: deps $(BUILD)/reprise ## fetch SmolLM2-135M-Instruct into the cache
+	$(BUILD)/reprise fetch smollm2-135m-instruct
+
+demo: deps ## set up everything and let SmolLM2 tell a joke
+	$(MAKE) all
+	$(BUILD)/reprise fetch smollm2-135m-instruct
+	$(BUILD)/reprise generate --model smollm2-135m-instruct --stats "Tell me a joke"
+
+test: tests ## run the unit tests (SAN=address,undefined or SAN=thread for a sanitizer build)
+	tests/run $(TESTS)
+
+check: deps ## set up everything and run every test
+	$(MAKE) all tests examples
+	$(BUILD)/reprise fetch smollm2-135m-instruct
+	BUILD=$(BUILD) tests/check $(TESTS)
+
+layers: ## fail on an include against the order of the folders
+	tools/layers
+
+install: all ## install headers, library, command and package files under PREFIX
+	BUILD=$(BUILD) tools/install "$(DESTDIR)$(PREFIX)" "$(PREFIX)"
+
+clean: ## remove all build folders
+	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all tests
+.PHONY: all help tests examples bench deps model demo test check layers install clean
 .DELETE_ON_ERROR:
