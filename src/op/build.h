@@ -70,6 +70,23 @@ struct array* rpi_squeeze(struct build* b, struct array* x, const int* axes, int
 struct array* rpi_transpose(struct build* b, struct array* x, const int* axes, int64_t n);
 struct array* rpi_swapaxes(struct build* b, struct array* x, int a, int c);
 struct array* rpi_broadcast_to(struct build* b, struct array* x, const int* shape, int64_t ndim);
+/* One start, stop and step for each of the axes of x, as in op/slice.h. */
+struct array* rpi_slice(struct build* b, struct array* x, const int* start, const int* stop,
+                        const int* step, int64_t n);
+/* start:stop of one axis; INT_MAX as `stop` is the end at every size. */
+struct array* rpi_slice_axis(struct build* b, struct array* x, int axis, int start, int stop);
+
+/* Indexing and joining. */
+struct array* rpi_take(struct build* b, struct array* x, struct array* index, int axis);
+struct array* rpi_take_along_axis(struct build* b, struct array* x, struct array* index, int axis);
+struct array* rpi_gather(struct build* b, struct array* x, struct array* const* index, int64_t n,
+                         const int* axes, const int* size, int64_t nsize);
+struct array* rpi_concatenate(struct build* b, struct array* const* x, int64_t n, int axis);
+struct array* rpi_stack(struct build* b, struct array* const* x, int64_t n, int axis);
+struct array* rpi_arange(struct build* b, double start, double step, int64_t count, int dtype);
+/* 0, 1, ... along an axis as int64, with extent 1 (or 0) elsewhere; it follows x's size in a trace. */
+struct array* rpi_axis_index(struct build* b, struct array* x, int axis);
+
 /* Axes given by the caller to ascending unique non-negative ones; n < 0 means all. 0 or the code. */
 int rpi_axes(struct build* b, int* out, int* nout, const int* axes, int64_t n, int ndim);
 

@@ -2,8 +2,11 @@
  *
  * They return the input itself when nothing changes. Where that depends on its extents they do so only
  * outside of traces: a traced reshape must meet its rule again at other sizes. */
+#include <limits.h>
+
 #include "base/err.h"
 #include "op/build.h"
+#include "op/slice.h"
 
 static void widen(int64_t* out, const int* in, int64_t n) {
   for (int64_t i = 0; i < n; i++) out[i] = in[i];
@@ -111,4 +114,39 @@ struct array* rpi_broadcast_to(struct build* b, struct array* x, const int* shap
   if (!x->is_tracer && rpi_shape_equal(x->shape, x->ndim, shape, (int)ndim)) return x;
   widen(attr, shape, ndim);
   return rpi_op(b, RPI_OP_broadcast_to, &x, 1, attr, (int)ndim);
+}
+
+/* Whether the words select everything at every size. */
+static bool is_whole(const int64_t* words, int ndim) {
+  for (int i = 0; i < ndim; i++, words += RPI_SLICE_WORDS)
+    if (words[0] != 0 || words[1] != INT_MAX || words[2] != 1) return false;
+  return true;
+}
+
+struct array* rpi_slice(struct build* b, struct array* x, const int* start, const int* stop,
+                        const int* step, int64_t n) {
+  int64_t words[RPI_SLICE_WORDS * RPI_MAX_NDIM];
+  if (!x || b->failed) return NULL;
+  if (n != x->ndim)
+    return rpi_build_fail(b, RP_ERR_ARGUMENT, "Bounds for %lld axes; the array has %d dimensions.",
+                          (long long)n, x->ndim);
+  for (int i = 0; i < x->ndim; i++)
+    rpi_slice_words(words + RPI_SLICE_WORDS * i, start[i], stop[i], step[i], x->shape[i]);
+  if (is_whole(words, x->ndim)) return x;
+  return rpi_op(b, RPI_OP_slice, &x, 1, words, RPI_SLICE_WORDS * x->ndim);
+}
+
+struct array* rpi_slice_axis(struct build* b, struct array* x, int axis, int start, int stop) {
+  int64_t words[RPI_SLICE_WORDS * RPI_MAX_NDIM];
+  int a;
+  if (!x || b->failed) return NULL;
+  if ((b->failed = rpi_axis(&a, b->name, axis, x->ndim))) return NULL;
+  for (int i = 0; i < x->ndim; i++) {
+    int64_t* word = words + RPI_SLICE_WORDS * i;
+    word[0] = i == a ? start : 0;
+    word[1] = i == a ? stop : INT_MAX;
+    word[2] = 1;
+  }
+  if (is_whole(words, x->ndim)) return x;
+  return rpi_op(b, RPI_OP_slice, &x, 1, words, RPI_SLICE_WORDS * x->ndim);
 }
