@@ -47,9 +47,14 @@ $(BUILD)/reprise: $(CLI_OBJ) $(LM_OBJ) $(BUILD)/libmlxc.so
 	$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN' $(LIBS) $(LM_LIBS)
 
 # Unit tests see the internals: they link the objects, not the shared library.
-$(BUILD)/tests/%: tests/unit/%.c $(LM_OBJ) $(BUILD)/libreprise.a
+# An archive, so that the tests of the text side link without the engine.
+$(BUILD)/liblm.a: $(LM_OBJ)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/tests/%: tests/unit/%.c $(BUILD)/liblm.a $(BUILD)/libreprise.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLFLAGS) $< $(LM_OBJ) $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
+	$(CC) $(ALLFLAGS) $< $(BUILD)/liblm.a $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libreprise.a
 	@mkdir -p $(@D)
