@@ -175,7 +175,7 @@ static int eval_one(mlx_array arr, const char* name, struct array** out) {
 
 int mlx_array_eval(mlx_array arr) { return rpi_report(eval_one(arr, "array_eval", NULL)); }
 
-static int pack(void* dst, const struct array* a) {
+int rpi_array_pack(void* dst, const struct array* a) {
   struct view v = {.shape = a->shape, .stride = a->stride, .size = a->size, .dtype = a->dtype,
                    .ndim = a->ndim};
   return rpi_cpu.pack(dst, rpi_array_ptr(a), &v);
@@ -186,7 +186,7 @@ static const void* read_data(mlx_array arr) {
   const void* data = NULL;
   int rc = eval_one(arr, "array_data", &a);
   if (!rc) {
-    data = rpi_array_dense(a, pack);
+    data = rpi_array_dense(a, rpi_array_pack);
     if (!data) rc = rpi_error_code();
     rpi_array_release(a);
   }

@@ -41,6 +41,9 @@ int rpi_vector_set(mlx_vector_array* res, struct array* const* at, int64_t n);
 int rpi_vector_get(struct array*** at, int64_t* n, mlx_vector_array v, const char* name);
 void rpi_vector_drop(struct array** at, int64_t n);
 
+/* For rpi_array_dense: copy the elements of a READY array to dst in row-major order. */
+int rpi_array_pack(void* dst, const struct array* a);
+
 struct stream rpi_stream_of(mlx_stream s); /* an empty handle is the default stream */
 
 #endif

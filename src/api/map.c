@@ -92,16 +92,24 @@ static int copy_entries(const struct kind* k, struct map_handle* to, struct map_
   return rc ? rpi_fail_memory("a copy of a map", 0) : 0;
 }
 
-static int set_map(const struct kind* k, void** res, struct map_handle* src) {
-  if (!src) return rpi_report(fail_empty(k, "set"));
+static struct map_handle* copy_map(const struct kind* k, struct map_handle* src) {
+  if (!src) {
+    fail_empty(k, "set");
+    return NULL;
+  }
   struct map_handle* copy = rpi_map_handle_new();
-  if (!copy) return rpi_report(rpi_error_code());
-  int rc = copy_entries(k, copy, src);
-  if (rc)
+  if (copy && copy_entries(k, copy, src)) {
     free_map(k, copy);
-  else
-    move_map(k, res, copy);
-  return rpi_report(rc);
+    return NULL;
+  }
+  return copy;
+}
+
+static int set_map(const struct kind* k, void** res, struct map_handle* src) {
+  struct map_handle* copy = copy_map(k, src);
+  if (!copy) return rpi_report(rpi_error_code());
+  move_map(k, res, copy);
+  return 0;
 }
 
 /* The value of a key with a reference of the caller's; *out is NULL when there is none. */
@@ -156,6 +164,9 @@ int rpi_array_map_put(struct map_handle* m, const char* key, struct array* a) {
 }
 void rpi_array_map_move(mlx_map_string_to_array* res, struct map_handle* m) {
   move_map(&arrays, &res->ctx, m);
+}
+struct map_handle* rpi_array_map_copy(mlx_map_string_to_array m) {
+  return copy_map(&arrays, m.ctx);
 }
 void rpi_array_map_free(struct map_handle* m) { free_map(&arrays, m); }
 
@@ -216,6 +227,7 @@ int rpi_text_map_put(struct map_handle* m, const char* key, struct text* t) {
 void rpi_text_map_move(mlx_map_string_to_string* res, struct map_handle* m) {
   move_map(&texts, &res->ctx, m);
 }
+struct map_handle* rpi_text_map_copy(mlx_map_string_to_string m) { return copy_map(&texts, m.ctx); }
 void rpi_text_map_free(struct map_handle* m) { free_map(&texts, m); }
 
 mlx_map_string_to_string mlx_map_string_to_string_new(void) {

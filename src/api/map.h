@@ -18,6 +18,10 @@ struct map_handle* rpi_map_handle_new(void);
 int rpi_array_map_put(struct map_handle* m, const char* key, struct array* a);
 int rpi_text_map_put(struct map_handle* m, const char* key, struct text* t);
 
+/* A private copy of the entries of a map; NULL after raising. */
+struct map_handle* rpi_array_map_copy(mlx_map_string_to_array m);
+struct map_handle* rpi_text_map_copy(mlx_map_string_to_string m);
+
 /* Make *res hold the contents of `m`, which is used up; NULL contents are allowed for free. */
 void rpi_array_map_move(mlx_map_string_to_array* res, struct map_handle* m);
 void rpi_text_map_move(mlx_map_string_to_string* res, struct map_handle* m);

@@ -21,6 +21,7 @@
 struct owned_source {
   struct rpi_source pub; /* first: the two pointers are the same */
   atomic_long refs;
+  bool is_file; /* pages can be read again */
   char name[];
 };
 
@@ -55,6 +56,7 @@ static int map_file(struct owned_source* s, const char* op, int fd) {
   if (p == MAP_FAILED) return fail_system(op, "map", s->name);
   s->pub.data = p;
   s->pub.size = (size_t)st.st_size;
+  s->is_file = true;
   return 0;
 }
 
@@ -134,6 +136,27 @@ int rpi_source_read(struct rpi_source** out, const char* op,
   }
   *out = &s->pub;
   return 0;
+}
+
+/* Best effort: what the system refuses costs time or memory, not correctness. */
+static void advise(const struct rpi_source* s, size_t offset, size_t bytes, int advice) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  size_t begin = (offset + page - 1) / page * page, end = (offset + bytes) / page * page;
+
+  if (((const struct owned_source*)s)->is_file && begin < end)
+    madvise((char*)s->data + begin, end - begin, advice);
+}
+
+void rpi_source_expect(const struct rpi_source* s, size_t offset, size_t bytes) {
+#ifdef MADV_POPULATE_READ
+  advise(s, offset, bytes, MADV_POPULATE_READ);
+#else
+  advise(s, offset, bytes, MADV_WILLNEED);
+#endif
+}
+
+void rpi_source_forget(const struct rpi_source* s, size_t offset, size_t bytes) {
+  advise(s, offset, bytes, MADV_DONTNEED);
 }
 
 struct rpi_source* rpi_source_retain(struct rpi_source* s) {
