@@ -172,6 +172,13 @@ int mlx_view(mlx_array* res, const mlx_array a, mlx_dtype dtype, const mlx_strea
   return rpi_finish(&b, res, y);
 }
 
+int mlx_stop_gradient(mlx_array* res, const mlx_array a, const mlx_stream s) {
+  struct build b;
+  rpi_begin(&b, "stop_gradient", s);
+  struct array* x = rpi_arg(&b, a);
+  return rpi_finish(&b, res, x ? rpi_op1(&b, RPI_OP_stop_gradient, x) : NULL);
+}
+
 /* ---- slices ---------------------------------------------------------------------------------- */
 
 static int check_bounds(struct build* b, size_t start, size_t stop, size_t step) {

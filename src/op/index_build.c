@@ -33,9 +33,10 @@ static int check_values(struct build* b, const struct array* index, int axis, in
   if (!rpi_array_is_ready(index) || index->size > CHECKED || !rpi_dtype_is_integer(index->dtype))
     return 0;
   int64_t item = (int64_t)rpi_dtype_size(index->dtype);
+  bool is_dense = rpi_array_is_row_major(index);
   for (int64_t k = 0; k < index->size; k++) {
-    int64_t at = 0, rest = k;
-    for (int i = index->ndim - 1; i >= 0; i--) {
+    int64_t at = is_dense ? k : 0, rest = k;
+    for (int i = index->ndim - 1; i >= 0 && !is_dense; i--) {
       at += rest % index->shape[i] * index->stride[i];
       rest /= index->shape[i];
     }

@@ -13,7 +13,7 @@
 
 enum { CHUNK = 32768 /* elements */, FEW = 64, BLOCK = 256 };
 
-/* Offsets: on the stack of the kernel if there are few, as for the one token of a decoder's step. */
+/* A list of offsets, on the stack of the kernel if there are few. */
 struct offsets {
   int64_t* at;
   struct buffer* buf;
@@ -37,7 +37,11 @@ struct blocks {
   const char* src;
   char* dst;
   size_t item;
-  const int64_t* offset;
+  const int64_t* offset; /* or NULL: made on the fly from indices `step` apart */
+  const char* index;
+  int index_dtype;
+  int64_t step;
+  struct index_range range;
   int64_t noffset, rows, chunk_rows;
   int64_t size;      /* elements of a block */
   struct move block; /* simplified */
@@ -80,6 +84,22 @@ static void copy_blocks(const struct blocks* b, char* dst, const char* src, cons
       rpi_move_here(dst, src + offset[k] * item, &b->block, b->item);
 }
 
+/* The same for offsets k to k + n. */
+static void copy_run(const struct blocks* b, char* dst, const char* src, int64_t k, int64_t n) {
+  int64_t offset[BLOCK], step = b->step * (int64_t)rpi_dtype_size(b->index_dtype);
+  if (b->offset) {
+    copy_blocks(b, dst, src, b->offset + k, n);
+    return;
+  }
+  for (int64_t m, end = k + n; k < end; k += m) {
+    m = end - k < BLOCK ? end - k : BLOCK;
+    memset(offset, 0, (size_t)m * sizeof *offset);
+    rpi_indices_add(offset, b->index + k * step, b->index_dtype, m, b->step, b->range);
+    copy_blocks(b, dst, src, offset, m);
+    dst += m * b->size * (int64_t)b->item;
+  }
+}
+
 static void copy_chunk(void* ctx, int64_t i) {
   const struct blocks* b = ctx;
   int64_t row = i * b->chunk_rows, end = row + b->chunk_rows;
@@ -91,8 +111,7 @@ static void copy_chunk(void* ctx, int64_t i) {
       at += rest % b->a->shape[d] * b->a->stride[d];
       rest /= b->a->shape[d];
     }
-    copy_blocks(b, b->dst + row * b->size * (int64_t)b->item, b->src + at * (int64_t)b->item,
-                b->offset + k, n);
+    copy_run(b, b->dst + row * b->size * (int64_t)b->item, b->src + at * (int64_t)b->item, k, n);
     row += n;
   }
 }
@@ -113,21 +132,27 @@ static void run_blocks(struct blocks* b, const int* shape, const int64_t* stride
     rpi_parallel((b->rows + b->chunk_rows - 1) / b->chunk_rows, copy_chunk, b);
 }
 
-static struct blocks over(const struct call* c, int outer, const struct offsets* o, int64_t n) {
+static struct blocks over(const struct call* c, int outer, int64_t n) {
   return (struct blocks){.a = &c->in[0], .outer = outer, .src = c->src[0], .dst = c->dst[0],
-                         .item = rpi_dtype_size(c->in[0].dtype), .offset = o->at, .noffset = n};
+                         .item = rpi_dtype_size(c->in[0].dtype), .noffset = n};
 }
 
+/* Indices that lie one stride apart need no list of offsets. */
 int rpi_cpu_take(const struct call* c) {
   const struct view *a = &c->in[0], *index = &c->in[1];
-  int axis = (int)c->attr[0];
-  struct offsets o;
+  int axis = (int)c->attr[0], rc = 0;
+  struct blocks b = over(c, axis, index->size);
+  struct offsets o = {.buf = NULL};
   if (c->out[0].size == 0) return 0;
-  int rc = make_offsets(&o, index->size);
-  if (rc) return rc;
-  rpi_indices_add_all(o.at, c->src[1], index, index->shape, index->ndim,
-                      (struct index_range){a->shape[axis], 1, a->stride[axis]});
-  struct blocks b = over(c, axis, &o, index->size);
+  b.index = c->src[1];
+  b.index_dtype = index->dtype;
+  b.range = (struct index_range){a->shape[axis], 1, a->stride[axis]};
+  b.step = index->ndim == 1 ? index->stride[0] : 1;
+  if (index->ndim > 1 && !index->is_row_major) {
+    if ((rc = make_offsets(&o, index->size))) return rc;
+    rpi_indices_add_all(o.at, c->src[1], index, index->shape, index->ndim, b.range);
+    b.offset = o.at;
+  }
   run_blocks(&b, a->shape + axis + 1, a->stride + axis + 1, a->ndim - axis - 1);
   rpi_buffer_release(o.buf);
   return 0;
@@ -147,7 +172,8 @@ int rpi_cpu_gather(const struct call* c) {
     rpi_indices_add_all(o.at, c->src[1 + i], &c->in[1 + i], c->out[0].shape, lead,
                         (struct index_range){a->shape[axis], size[axis], a->stride[axis]});
   }
-  struct blocks b = over(c, 0, &o, count);
+  struct blocks b = over(c, 0, count);
+  b.offset = o.at;
   run_blocks(&b, size, a->stride, a->ndim);
   rpi_buffer_release(o.buf);
   return 0;

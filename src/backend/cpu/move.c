@@ -8,7 +8,7 @@
 
 #include "base/thread.h"
 
-enum { TILE = 16, CHUNK = 32768 /* elements */ };
+enum { CHUNK = 32768 /* elements */, TILE = 64 /* rows */, TILE_BYTES = 8192 };
 
 /* A rectangle of rows and columns. */
 struct patch {
@@ -50,15 +50,44 @@ static void copy_loops(const struct patch* p, size_t item) {
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
+/* Columns of the source become rows of the destination: a tile is read along the source, turned in a
+ * buffer, and written along the destination, so that both sides move in whole cache lines. */
+#define TURN_TILE(bits)                                                                    \
+  static void turn_tile##bits(const struct patch* p) {                                     \
+    uint##bits##_t buf[TILE_BYTES / sizeof(uint##bits##_t)];                               \
+    for (int64_t c = 0; c < p->cols; c++) {                                                \
+      const uint##bits##_t* s = (const uint##bits##_t*)p->src + c * p->from_col;           \
+      for (int64_t r = 0; r < p->rows; r++) buf[r * p->cols + c] = s[r * p->from_row];     \
+    }                                                                                      \
+    for (int64_t r = 0; r < p->rows; r++)                                                  \
+      memcpy((uint##bits##_t*)p->dst + r * p->to_row, buf + r * p->cols,                   \
+             (size_t)p->cols * sizeof *buf);                                               \
+  }
+TURN_TILE(8)
+TURN_TILE(16)
+TURN_TILE(32)
+TURN_TILE(64)
+
+static void turn_tile(const struct patch* p, size_t item) {
+  switch (item) {
+    case 1: turn_tile8(p); break;
+    case 2: turn_tile16(p); break;
+    case 4: turn_tile32(p); break;
+    default: turn_tile64(p); break;
+  }
+}
+
+/* Needs to_col == 1. */
 static void copy_tiles(const struct patch* p, size_t item) {
+  int64_t side = item > 2 ? 32 : 64;
   struct patch t = *p;
-  for (int64_t r = 0; r < p->rows; r += TILE)
-    for (int64_t c = 0; c < p->cols; c += TILE) {
-      t.rows = p->rows - r < TILE ? p->rows - r : TILE;
-      t.cols = p->cols - c < TILE ? p->cols - c : TILE;
-      t.dst = p->dst + (r * p->to_row + c * p->to_col) * (int64_t)item;
+  for (int64_t r = 0; r < p->rows; r += side)
+    for (int64_t c = 0; c < p->cols; c += side) {
+      t.rows = p->rows - r < side ? p->rows - r : side;
+      t.cols = p->cols - c < side ? p->cols - c : side;
+      t.dst = p->dst + (r * p->to_row + c) * (int64_t)item;
       t.src = p->src + (r * p->from_row + c * p->from_col) * (int64_t)item;
-      copy_loops(&t, item);
+      turn_tile(&t, item);
     }
 }
 
@@ -67,7 +96,8 @@ static void copy_patch(const struct patch* p, size_t item) {
     for (int64_t r = 0; r < p->rows; r++)
       memcpy(p->dst + r * p->to_row * (int64_t)item, p->src + r * p->from_row * (int64_t)item,
              (size_t)p->cols * item);
-  } else if (p->rows > 1 && p->from_row && magnitude(p->from_row) < magnitude(p->from_col)) {
+  } else if (p->rows > 1 && p->to_col == 1 && p->from_row &&
+             magnitude(p->from_row) < magnitude(p->from_col)) {
     copy_tiles(p, item);
   } else {
     copy_loops(p, item);
