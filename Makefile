@@ -5,7 +5,7 @@ BUILD    ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 CFLAGS   ?= -O2 -g
 comma    := ,
 WARN     := -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wno-unused-parameter
-CORE     := -std=gnu17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math \
+CORE     := -std=gnu17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing \
             -pthread -Iinclude -Isrc -I. -MMD -MP
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALLFLAGS  = $(CORE) $(WARN) $(CFLAGS) $(SANFLAGS)

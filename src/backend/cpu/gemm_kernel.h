@@ -1,0 +1,40 @@
+/* The float32 kernels that exist once per instruction set (gemm_loops.inc.h). */
+#ifndef RPI_BACKEND_CPU_GEMM_KERNEL_H
+#define RPI_BACKEND_CPU_GEMM_KERNEL_H
+
+#include <stdint.h>
+
+enum { RPI_GEMM_MAX_NR = 32, RPI_GEMM_SKINNY = 2 };
+
+/* Dense rows of quantized weights as the skinny kernel reads them. */
+struct rpi_qrows {
+  const uint32_t* w; /* rows of k * bits / 32 words */
+  const void *scales, *biases; /* rows of k / group values of `dtype` */
+  int64_t row_words, row_groups;
+  int bits, group, dtype;
+};
+
+struct rpi_gemm_kernels {
+  int mr, nr; /* rows and columns of a full register tile */
+  /* c[0..rows) x [0..cols) = A panel x B panel: a is [k][rows], b is [k][nr], rows <= mr, cols <= nr. */
+  void (*micro)(int64_t k, int rows, const float* a, const float* b, float* c, int64_t ldc, int cols);
+  /* The same on unpacked operands: b has rows `b_row` apart and unit columns. Any m, n. */
+  void (*direct)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
+                 const float* b, int64_t b_row, float* c, int64_t ldc);
+  /* b[k][nr] from rows of length k that are `row` apart (a transposed operand); cols rows, rest zero. */
+  void (*pack_rows)(float* b, const float* src, int64_t row, int64_t k, int cols);
+  /* c (m x n) = x (m rows `ldx` apart) times the transpose of n rows of float32; m <= RPI_GEMM_SKINNY. */
+  void (*skinny)(int m, int64_t n, int64_t k, const float* x, int64_t ldx, const float* w, int64_t row,
+                 float* c, int64_t ldc);
+  /* The same with quantized rows of 4 or 8 bits; k is a multiple of 32. */
+  void (*skinny_q)(int m, int64_t n, int64_t k, const float* x, int64_t ldx,
+                   const struct rpi_qrows* q, float* c, int64_t ldc);
+  /* dst[i] = fma(q[i], scale, bias) for `n` values of one row of 4 or 8 bits from value 0. */
+  void (*dequantize)(float* dst, const uint32_t* w, int64_t n, int bits, int group,
+                     const float* scales, const float* biases);
+};
+
+extern const struct rpi_gemm_kernels rpi_gemm_base, rpi_gemm_avx2, rpi_gemm_avx512;
+const struct rpi_gemm_kernels* rpi_gemm_kernels(void); /* for the instruction set in use */
+
+#endif
