@@ -149,6 +149,7 @@ struct array* rpi_unary(struct build* b, int op, struct array* x) {
 struct array* rpi_binary(struct build* b, int op, struct array* x, struct array* y) {
   if (b->failed || !x || !y) return NULL;
   int p = rpi_dtype_promote(x->dtype, y->dtype);
+  if (p == RPI_BOOL && (op == RPI_OP_left_shift || op == RPI_OP_right_shift)) p = RPI_UINT8;
   int d = taken_dtype(rpi_ops[op].take, p);
   if (d < 0) return refuse_dtype(b, p);
   return rpi_op2(b, op, rpi_astype(b, x, d), rpi_astype(b, y, d));
