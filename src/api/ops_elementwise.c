@@ -100,13 +100,6 @@ int mlx_astype(mlx_array* res, const mlx_array a, mlx_dtype dtype, const mlx_str
   return rpi_finish(&b, res, rpi_astype(&b, rpi_arg(&b, a), (int)dtype));
 }
 
-int mlx_stop_gradient(mlx_array* res, const mlx_array a, const mlx_stream s) {
-  struct build b;
-  rpi_begin(&b, "stop_gradient", s);
-  struct array* x = rpi_arg(&b, a);
-  return rpi_finish(&b, res, x ? rpi_op1(&b, RPI_OP_stop_gradient, x) : NULL);
-}
-
 /* Multiples of 10^-decimals, in a format that holds the scaled values: halves in float32, integers (which
  * only negative decimals change) in float64. */
 static struct array* round_decimals(struct build* b, struct array* x, int decimals) {
