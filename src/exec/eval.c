@@ -39,12 +39,13 @@ static int claim_node(struct eval* e, struct node* n) {
   for (int i = 0; i < n->nout; i++) {
     struct array* a = n->out[i];
     if (!a) continue;
+    if (rpi_vec_push(&e->outputs, a)) return rpi_fail_memory("an evaluation", 0);
     if (!rpi_array_retain_alive(a)) {
+      e->outputs.n--;
       n->out[i] = NULL;
       continue;
     }
     int uses = a->mark == e->walk.mark ? a->uses : 0;
-    if (rpi_vec_push(&e->outputs, a)) return rpi_fail_memory("an evaluation", 0);
     if (atomic_load_explicit(&a->refs, memory_order_relaxed) - 1 == uses) {
       e->outputs.n--; /* only nodes of this graph hold it */
       atomic_fetch_sub_explicit(&a->refs, 1, memory_order_relaxed);
