@@ -203,13 +203,6 @@ int mlx_triu(mlx_array* res, const mlx_array x, int k, const mlx_stream s) {
   return triangle(res, x, "triu", RPI_OP_greater_equal, k, s);
 }
 
-/* In a trace an axis whose extent decides the result keeps that extent: another one is an error. */
-static struct array* pin(struct build* b, struct array* x, int axis) {
-  if (b->failed || !x || !x->is_tracer) return x;
-  int extent = x->shape[axis];
-  return rpi_unflatten(b, x, axis, &extent, 1);
-}
-
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* The two axes last, cut to the square that the diagonal crosses; then one element of each row. */
@@ -232,7 +225,7 @@ static struct array* diagonal(struct build* b, struct array* x, int offset, int 
   axes[n] = i;
   axes[n + 1] = k;
   shape[n] = (int)count;
-  x = rpi_transpose(b, pin(b, pin(b, x, i), k), axes, n + 2);
+  x = rpi_transpose(b, rpi_pin(b, rpi_pin(b, x, i), k), axes, n + 2);
   x = rpi_slice_axis(b, x, n, (int)row, (int)(row + count));
   x = rpi_slice_axis(b, x, n + 1, (int)col, (int)(col + count));
   struct array* at = rpi_reshape(b, rpi_arange(b, 0, 1, count, RPI_INT64), shape, n + 2);

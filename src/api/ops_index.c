@@ -224,13 +224,23 @@ static int64_t total(const int* shift, size_t n) {
   return sum;
 }
 
+/* The first axis may have another extent at replay, the others keep theirs. */
+static struct array* roll_flat(struct build* b, struct array* x, int64_t shift) {
+  int shape[RPI_MAX_NDIM];
+  if (b->failed || !x) return NULL;
+  int ndim = x->ndim;
+  for (int i = 0; i < ndim; i++) shape[i] = x->shape[i];
+  bool follows = x->is_tracer && ndim && rpi_shape_size(shape + 1, ndim - 1);
+  for (int i = 1; i < ndim && follows; i++) x = rpi_pin(b, x, i);
+  if (follows) shape[0] = -1;
+  return rpi_reshape(b, roll(b, rpi_flatten(b, x, 0, -1), shift, 0), shape, ndim);
+}
+
 int mlx_roll(mlx_array* res, const mlx_array a, const int* shift, size_t shift_num,
              const mlx_stream s) {
   struct build b;
   rpi_begin(&b, "roll", s);
-  struct array* x = rpi_arg(&b, a);
-  struct array* y = roll(&b, rpi_flatten(&b, x, 0, -1), total(shift, shift_num), 0);
-  return rpi_finish(&b, res, y ? rpi_reshape(&b, y, x->shape, x->ndim) : NULL);
+  return rpi_finish(&b, res, roll_flat(&b, rpi_arg(&b, a), total(shift, shift_num)));
 }
 
 int mlx_roll_axis(mlx_array* res, const mlx_array a, const int* shift, size_t shift_num, int axis,

@@ -76,6 +76,9 @@ struct array* rpi_slice(struct build* b, struct array* x, const int* start, cons
 /* start:stop of one axis; INT_MAX as `stop` is the end at every size. */
 struct array* rpi_slice_axis(struct build* b, struct array* x, int axis, int start, int stop);
 
+/* x; in a trace an axis whose extent was baked into something: another extent is an error then. */
+struct array* rpi_pin(struct build* b, struct array* x, int axis);
+
 /* Indexing and joining. */
 struct array* rpi_take(struct build* b, struct array* x, struct array* index, int axis);
 struct array* rpi_take_along_axis(struct build* b, struct array* x, struct array* index, int axis);

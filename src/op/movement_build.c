@@ -150,3 +150,8 @@ struct array* rpi_slice_axis(struct build* b, struct array* x, int axis, int sta
   if (is_whole(words, x->ndim)) return x;
   return rpi_op(b, RPI_OP_slice, &x, 1, words, RPI_SLICE_WORDS * x->ndim);
 }
+
+struct array* rpi_pin(struct build* b, struct array* x, int axis) {
+  if (b->failed || !x || !x->is_tracer) return x;
+  return rpi_unflatten(b, x, axis, &x->shape[axis], 1);
+}
