@@ -1,4 +1,4 @@
-/* device.h: devices and what is known about them. A GPU is a name here: its work runs on the CPU. */
+/* device.h: devices and what is known of them. A GPU is a name here: its work runs on the CPU. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* error.h: how failures are reported to the host.
  *
  * Invariants:
- * 1. A handler is counted: the thread that calls it holds a reference, so that replacing it meanwhile
- *    takes its data away only when the last call has returned. Its destructor runs once.
+ * 1. A handler is counted: the thread that calls it holds a reference, so that replacing it
+ *    meanwhile takes its data away only when the last call has returned. Its destructor runs once.
  * 2. No lock is held while a handler or a destructor runs.
  * 3. A handler may fail in functions of its own; those failures are reported as well, a few levels
  *    deep, and the thread's last error is afterwards the one of the call that failed first. */

@@ -33,13 +33,13 @@ struct array* rpi_source_array(struct rpi_source* s, size_t offset, size_t bytes
 int rpi_file_shape(struct shape* out, const char* op, const char* file, const char* what,
                    const int64_t* dims, int ndim) {
   if (ndim > RPI_MAX_NDIM)
-    return rpi_fail(RP_ERR_SHAPE, "[%s] %s: tensor '%.120s' has %d dimensions; at most %d can be used.",
-                    op, file, what, ndim, RPI_MAX_NDIM);
+    return rpi_fail(RP_ERR_SHAPE, "[%s] %s: tensor '%.120s' has %d dimensions, more than %d.", op,
+                    file, what, ndim, RPI_MAX_NDIM);
   out->ndim = ndim;
   for (int i = 0; i < ndim; i++) {
     if (dims[i] < 0 || dims[i] > INT_MAX)
-      return rpi_fail(RP_ERR_SHAPE, "[%s] %s: dimension %d of tensor '%.120s' is %lld, above %d.", op,
-                      file, i, what, (long long)dims[i], INT_MAX);
+      return rpi_fail(RP_ERR_SHAPE, "[%s] %s: dimension %d of tensor '%.120s' is %lld, above %d.",
+                      op, file, i, what, (long long)dims[i], INT_MAX);
     out->dim[i] = (int)dims[i];
   }
   return rpi_shape_check(out, op);
@@ -54,9 +54,10 @@ static int add_tensors(struct map_handle* arrays, struct rpi_source* s, const ch
     const struct rpi_safetensors_tensor* t = &st->tensors[i];
     struct shape shape;
     rc = rpi_file_shape(&shape, op, s->name, t->name, t->shape, t->ndim);
-    if (!rc)
-      rc = rpi_array_map_put(arrays, t->name,
-                             rpi_source_array(s, t->offset, t->bytes, t->dtype, shape.dim, t->ndim));
+    if (rc) return rc;
+    rc = rpi_array_map_put(
+        arrays, t->name,
+        rpi_source_array(s, t->offset, t->bytes, t->dtype, shape.dim, shape.ndim));
   }
   return rc;
 }
@@ -167,7 +168,8 @@ static int prepare(struct job* j, mlx_map_string_to_array param, mlx_map_string_
   if (!j->arrays || !j->texts) return rpi_error_code();
   j->nitems = j->arrays->map.n;
   j->npairs = j->texts->map.n;
-  for (int64_t i = 0; i < j->nitems; i++) ndims += ((struct array*)j->arrays->map.at[i].value)->ndim;
+  for (int64_t i = 0; i < j->nitems; i++)
+    ndims += ((const struct array*)j->arrays->map.at[i].value)->ndim;
   j->items = rpi_alloc((size_t)j->nitems * sizeof *j->items);
   j->pairs = rpi_alloc((size_t)j->npairs * sizeof *j->pairs);
   j->dims = rpi_alloc(ndims * sizeof *j->dims);

@@ -1,14 +1,14 @@
 /* io.h: loading GGUF files.
  *
  * Invariants:
- * 1. Plain tensors of some size point into the mapped file; small ones are copied, so that they do not
- *    keep all of it mapped.
- * 2. Blocks that are affine groups (Q4_0, Q4_1, Q8_0) become three arrays: X.weight packed in uint32,
- *    X.scales and X.biases in float16, groups of 32, where the tensor is X.weight. Other blocks, and
- *    affine ones whose bias does not fit float16, are expanded to float16, or to float32 where a
- *    value does not fit that.
- * 3. Blocks are converted in the order of the file, piece by piece, and the pages of a finished piece
- *    are given back: the peak is the result and one piece, not the result and the file. */
+ * 1. Plain tensors of some size point into the mapped file; small ones are copied, so that they do
+ *    not keep all of it mapped.
+ * 2. Blocks that are affine groups (Q4_0, Q4_1, Q8_0) become three arrays: X.weight packed in
+ *    uint32, X.scales and X.biases in float16, groups of 32, where the tensor is X.weight. Other
+ *    blocks, and affine ones whose bias does not fit float16, are expanded to float16, or to float32
+ *    where a value does not fit that.
+ * 3. Blocks are converted in the order of the file, piece by piece, and the pages of a finished
+ *    piece are given back: the peak is the result and one piece, not the result and the file. */
 #include <string.h>
 
 #include "api/call.h"
@@ -91,7 +91,7 @@ static int add_array(struct contents* c, const struct rpi_source* s, const char*
   if (!a) return rpi_error_code();
   if (!rpi_contents_has_array(c, name)) return rpi_contents_put_array(c, name, a);
   rpi_array_release(a);
-  return rpi_fail(RP_ERR_FORMAT, "[%s] %s: tensor '%.120s' is there twice once blocks are split.", op,
+  return rpi_fail(RP_ERR_FORMAT, "[%s] %s: tensor '%.120s' is there twice, blocks being split.", op,
                   s->name, name);
 }
 
@@ -121,8 +121,9 @@ static struct array* new_array(int dtype, const struct shape* shape) {
 static int add_affine(struct contents* c, const struct rpi_source* s,
                       const struct rpi_gguf_tensor* t, const struct shape* shape, bool* fits) {
   struct shape words = *shape, groups = *shape;
-  words.dim[shape->ndim - 1] = (int)((int64_t)shape->dim[shape->ndim - 1] * t->info->affine_bits / 32);
-  groups.dim[shape->ndim - 1] /= GROUP;
+  int last = shape->ndim - 1;
+  words.dim[last] = (int)((int64_t)shape->dim[last] * t->info->affine_bits / 32);
+  groups.dim[last] /= GROUP;
   struct array* w = new_array(RPI_UINT32, &words);
   struct array* scales = w ? new_array(RPI_FLOAT16, &groups) : NULL;
   struct array* biases = scales ? new_array(RPI_FLOAT16, &groups) : NULL;

@@ -1,4 +1,4 @@
-/* io_types.h: streams of bytes that the host implements. Contents of GGUF files are in io_contents.c. */
+/* io_types.h: streams of bytes that the host implements. io_contents.c has the contents of GGUF. */
 #include "api/io_types.h"
 
 #include "api/call.h"

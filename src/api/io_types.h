@@ -7,8 +7,8 @@
 #include "io/sink.h"
 #include "io/source.h"
 
-/* Borrow a stream for one load or save: its functions are called by one thread at a time, so a second
- * use meanwhile is an error. Every successful begin needs its end. */
+/* Borrow a stream for one load or save: its functions are called by one thread at a time, so a
+ * second use meanwhile is an error. Every successful begin needs its end. */
 int rpi_reader_begin(struct rpi_source_reader* out, mlx_io_reader io, const char* name);
 void rpi_reader_end(mlx_io_reader io);
 int rpi_writer_begin(struct rpi_sink_writer* out, mlx_io_writer io, const char* name);

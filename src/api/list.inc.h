@@ -5,8 +5,8 @@
  *   int take_item(ITEM* out, VALUE v, const char* name)   makes an item of a value, or raises
  *   void keep_item(ITEM), drop_item(ITEM)                 count a reference up and down
  *
- * and struct LIST { struct lock lock; RPI_VEC(ITEM) v; }. Gets: the public functions except get, and
- * find_item, read_items, new_list, set_items, drop_items and free_list.
+ * and struct LIST { struct lock lock; RPI_VEC(ITEM) v; }. Gets: the public functions except get,
+ * and find_item, read_items, new_list, set_items, drop_items and free_list.
  *
  * The lock covers the three words of the vector (and its growth), never the making or dropping of
  * items: those may call the host. */

@@ -42,8 +42,8 @@ int rpi_source_open(struct rpi_source** out, const char* op, const char* path);
 int rpi_source_read(struct rpi_source** out, const char* op,
                     const struct rpi_source_reader* reader);
 
-/* Hints about whole pages inside [offset, offset + bytes): they are read soon; they are not read again
- * for long, and need no memory meanwhile. The bytes stay what they are. */
+/* Hints about whole pages inside [offset, offset + bytes): they are read soon; they are not read
+ * again for long, and need no memory meanwhile. The bytes stay what they are. */
 void rpi_source_expect(const struct rpi_source* s, size_t offset, size_t bytes);
 void rpi_source_forget(const struct rpi_source* s, size_t offset, size_t bytes);
 

@@ -1,4 +1,4 @@
-/* Safetensors and GGUF files through the interface. */
+/* Safetensors, GGUF and .npy files through the interface. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -559,6 +559,125 @@ static void a_broken_gguf_changes_no_result(void** state) {
   unlink(path);
 }
 
+/* ---- .npy ------------------------------------------------------------------------------------ */
+
+/* A version 1 file with this header text and these data bytes. */
+static const char* write_npy(const char* header, const void* data, size_t bytes) {
+  struct bytes b = {.n = 0};
+  const char* path = path_of("x.npy");
+  put(&b, "\x93NUMPY\1\0", 8);
+  put16(&b, (uint16_t)strlen(header));
+  put(&b, header, strlen(header));
+  put(&b, data, bytes);
+  write_file(path, b.at, b.n);
+  return path;
+}
+
+static void an_npy_file_is_as_numpy_writes_it(void** state) {
+  const char* path = path_of("saved.npy");
+  static const char want[] =
+      "\x93NUMPY\1\0v\0{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }      ";
+  char got[256];
+  mlx_array x = ramp(2, 3), y = mlx_array_new();
+  assert_int_equal(mlx_save(path, x), 0);
+  FILE* f = fopen(path, "rb");
+  assert_int_equal(fread(got, 1, sizeof got, f), 128 + 24);
+  fclose(f);
+  assert_memory_equal(got, want, sizeof want - 1);
+  assert_int_equal(got[126], ' ');
+  assert_int_equal(got[127], '\n');
+  assert_int_equal(mlx_load(&y, path, none), 0);
+  unlink(path);
+  assert_int_equal(mlx_array_shape(y)[0], 2);
+  expect_floats(y, (float[]){0, 1, 2, 3, 4, 5}, 6);
+  mlx_array_free(x), mlx_array_free(y);
+}
+
+static void scalars_and_lists_survive_npy_streams(void** state) {
+  for (int ndim = 0; ndim < 2; ndim++) {
+    static struct memory mem;
+    mem = (struct memory){.n = 0};
+    mlx_array x = mlx_array_new_data((int64_t[]){-5}, (int[]){1}, ndim, MLX_INT64);
+    mlx_array y = mlx_array_new();
+    mlx_io_writer w = mlx_io_writer_new(&mem, memory_stream);
+    mlx_io_reader r = mlx_io_reader_new(&mem, memory_stream);
+    assert_int_equal(mlx_save_writer(w, x), 0);
+    assert_int_equal(mlx_load_reader(&y, r, none), 0);
+    assert_int_equal(mlx_array_ndim(y), ndim);
+    assert_int_equal(mlx_array_dtype(y), MLX_INT64);
+    assert_int_equal(mlx_array_data_int64(y)[0], -5);
+    mlx_io_writer_free(w), mlx_io_reader_free(r);
+    mlx_array_free(x), mlx_array_free(y);
+  }
+}
+
+static void column_major_and_big_endian_npy_files_are_read(void** state) {
+  mlx_array x = mlx_array_new();
+  float columns[] = {0, 3, 1, 4, 2, 5};
+  const char* path = write_npy("{'shape': (2, 3), 'fortran_order': True, \"descr\": '<f4'}\n",
+                               columns, sizeof columns);
+  assert_int_equal(mlx_load(&x, path, none), 0);
+  expect_floats(x, (float[]){0, 1, 2, 3, 4, 5}, 6);
+  path = write_npy("{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }\n",
+                   "\0\0\1\2\xff\xff\xff\xff", 8);
+  assert_int_equal(mlx_load(&x, path, none), 0);
+  assert_int_equal(mlx_array_data_int32(x)[0], 258);
+  assert_int_equal(mlx_array_data_int32(x)[1], -1);
+  unlink(path);
+  mlx_array_free(x);
+}
+
+static void broken_npy_files_are_refused(void** state) {
+  static const struct {
+    const char* header;
+    int code;
+  } bad[] = {
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", RP_ERR_FORMAT}, /* too short */
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 2), }", RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999999999), }", RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }",
+       RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296), }", RP_ERR_SHAPE},
+      {"{'descr': '<f4', 'fortran_order': False}", RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': ()}", RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'fortran_order': 0, 'shape': ()}", RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': ()} x", RP_ERR_FORMAT},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (", RP_ERR_FORMAT},
+      {"{'descr': '<f4", RP_ERR_FORMAT},
+      {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': ()}", RP_ERR_FORMAT},
+      {"{'descr': '|O', 'fortran_order': False, 'shape': ()}", RP_ERR_DTYPE},
+      {"{'descr': '', 'fortran_order': False, 'shape': ()}", RP_ERR_DTYPE},
+      {"{'descr': '<f16', 'fortran_order': False, 'shape': ()}", RP_ERR_DTYPE},
+      {"", RP_ERR_FORMAT},
+  };
+  mlx_array x = mlx_array_new();
+  const char* path = NULL;
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    path = write_npy(bad[i].header, "\0\0\0\0\0\0\0\0", 8);
+    fails_with(bad[i].code, mlx_load(&x, path, none));
+    assert_null(x.ctx);
+  }
+  write_file(path, "\x93NUMPY\1\0\xff\xff{", 11);
+  fails_with(RP_ERR_FORMAT, mlx_load(&x, path, none));
+  write_file(path, "\x93NUMPY\2\0\xff\xff", 10);
+  fails_with(RP_ERR_FORMAT, mlx_load(&x, path, none));
+  unlink(path);
+}
+
+static void an_array_that_npy_has_no_name_for_leaves_the_old_file(void** state) {
+  const char* path = path_of("kept.npy");
+  mlx_array x = mlx_array_new_data((uint16_t[]){1}, (int[]){1}, 1, MLX_BFLOAT16);
+  mlx_array y = mlx_array_new_float32(3.0f);
+  assert_int_equal(mlx_save(path, y), 0);
+  fails_with(RP_ERR_DTYPE, mlx_save(path, x));
+  assert_int_equal(mlx_load(&x, path, none), 0);
+  expect_floats(x, (float[]){3.0f}, 1);
+  unlink(path);
+  fails_with(RP_ERR_ARGUMENT, mlx_save(path, mlx_array_new()));
+  mlx_array_free(x), mlx_array_free(y);
+}
+
 /* ---- faults and the real thing --------------------------------------------------------------- */
 
 /* Load both kinds of file and save one, whatever fails. */
@@ -646,6 +765,11 @@ int main(void) {
       cmocka_unit_test(metadata_of_gguf_is_arrays_texts_and_lists),
       cmocka_unit_test(contents_of_gguf_can_be_set),
       cmocka_unit_test(a_broken_gguf_changes_no_result),
+      cmocka_unit_test(an_npy_file_is_as_numpy_writes_it),
+      cmocka_unit_test(scalars_and_lists_survive_npy_streams),
+      cmocka_unit_test(column_major_and_big_endian_npy_files_are_read),
+      cmocka_unit_test(broken_npy_files_are_refused),
+      cmocka_unit_test(an_array_that_npy_has_no_name_for_leaves_the_old_file),
       cmocka_unit_test(the_nth_allocation_may_fail),
       cmocka_unit_test(a_real_model_loads),
   };
