@@ -92,8 +92,8 @@ static struct array* range(struct build* b, double start, double stop, double st
     return count(b, start, 0, step > 0 ? start < stop : start > stop, (int)dtype);
   double n = ceil((stop - start) / step);
   if (n > INT_MAX)
-    return rpi_build_fail(b, RP_ERR_SHAPE, "%g values from %g to %g by %g; at most %d are possible.",
-                          n, start, stop, step, INT_MAX);
+    return rpi_build_fail(b, RP_ERR_SHAPE, "%g values from %g to %g by %g; at most %d can be.", n,
+                          start, stop, step, INT_MAX);
   return count(b, start, step, n > 0 ? (int64_t)n : 0, (int)dtype);
 }
 
@@ -107,7 +107,8 @@ int mlx_arange(mlx_array* res, double start, double stop, double step, mlx_dtype
 /* (start * (last - i) + stop * i) / last in double, so that both ends are met exactly. */
 static struct array* spaced(struct build* b, double start, double stop, int num, mlx_dtype dtype) {
   if (check_dtype(b, dtype)) return NULL;
-  if (num < 0) return rpi_build_fail(b, RP_ERR_ARGUMENT, "The number of values %d is negative.", num);
+  if (num < 0)
+    return rpi_build_fail(b, RP_ERR_ARGUMENT, "The number of values %d is negative.", num);
   if (num < 2)
     return rpi_astype(b, rpi_arange(b, start, 0, num, RPI_FLOAT64), (int)dtype);
   struct array* up = rpi_arange(b, 0, 1, num, RPI_FLOAT64);
@@ -138,7 +139,8 @@ int mlx_number_of_elements(mlx_array* res, const mlx_array a, const int* axes, s
   if (x && !rpi_axes(&b, at, &n, axes, (int64_t)axes_num, x->ndim)) {
     for (int i = 0; i < n; i++) attr[2 + i] = at[i];
     /* The product over no axes is 1; for the operation none means all. */
-    y = n ? rpi_op(&b, RPI_OP_number_of_elements, &x, 1, attr, 2 + n) : rpi_const(&b, 1, (int)dtype);
+    y = n ? rpi_op(&b, RPI_OP_number_of_elements, &x, 1, attr, 2 + n)
+          : rpi_const(&b, 1, (int)dtype);
   }
   return rpi_finish(&b, res, y);
 }
@@ -187,10 +189,12 @@ static int triangle(mlx_array* res, const mlx_array x, const char* name, int op,
   rpi_begin(&b, name, s);
   struct array* a = rpi_arg(&b, x);
   if (a && a->ndim < 2)
-    rpi_build_fail(&b, RP_ERR_SHAPE, "The array has %d dimensions; at least 2 are needed.", a->ndim);
+    rpi_build_fail(&b, RP_ERR_SHAPE, "The array has %d dimensions; at least 2 are needed.",
+                   a->ndim);
   if (a && !b.failed) {
     struct array* mask = compare(&b, op, rpi_axis_index(&b, a, -2), rpi_axis_index(&b, a, -1), k);
-    y = rpi_op(&b, RPI_OP_select, (struct array*[]){mask, a, rpi_const(&b, 0, a->dtype)}, 3, NULL, 0);
+    struct array* in[] = {mask, a, rpi_const(&b, 0, a->dtype)};
+    y = rpi_op(&b, RPI_OP_select, in, 3, NULL, 0);
   }
   return rpi_finish(&b, res, y);
 }
@@ -239,7 +243,7 @@ int mlx_diagonal(mlx_array* res, const mlx_array a, int offset, int axis1, int a
   return rpi_finish(&b, res, diagonal(&b, rpi_arg(&b, a), offset, axis1, axis2));
 }
 
-/* A row of the result has the element of its own number, moved by the padding, in column row + k. */
+/* Row r of the result has element r, moved by the padding, in column r + k. */
 static struct array* spread_diagonal(struct build* b, struct array* x, int k) {
   int64_t low = k < 0 ? -(int64_t)k : 0, high = k > 0 ? k : 0;
   struct array* zero = rpi_const(b, 0, x->dtype);
@@ -267,7 +271,8 @@ int mlx_trace(mlx_array* res, const mlx_array a, int offset, int axis1, int axis
   struct build b;
   rpi_begin(&b, "trace", s);
   struct array *x = rpi_arg(&b, a), *y = NULL;
-  if (!check_dtype(&b, dtype)) x = rpi_astype(&b, diagonal(&b, x, offset, axis1, axis2), (int)dtype);
+  if (!check_dtype(&b, dtype))
+    x = rpi_astype(&b, diagonal(&b, x, offset, axis1, axis2), (int)dtype);
   if (!b.failed) {
     int64_t attr[] = {0, x->ndim - 1};
     int sum = dtype == MLX_BOOL ? RPI_OP_any : RPI_OP_sum;

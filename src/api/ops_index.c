@@ -70,7 +70,7 @@ static struct array* pad_value(struct build* b, struct array* x, mlx_array value
 static int pad_mode(struct build* b, const char* mode) {
   if (!mode || strcmp(mode, "constant") == 0) return RPI_PAD_CONSTANT;
   if (strcmp(mode, "edge"))
-    rpi_build_fail(b, RP_ERR_ARGUMENT, "The mode is \"constant\" or \"edge\", not \"%.40s\".", mode);
+    rpi_build_fail(b, RP_ERR_ARGUMENT, "The mode is constant or edge, not \"%.40s\".", mode);
   return RPI_PAD_EDGE;
 }
 

@@ -59,8 +59,8 @@ int mlx_squeeze_axes(mlx_array* res, const mlx_array a, const int* axes, size_t 
   return squeeze(res, a, axes, (int64_t)axes_num, s);
 }
 
-/* Axes that bring an array of fewer dimensions to `ndim`: a vector becomes (1, n) or (1, n, 1), a matrix
- * (m, n, 1). */
+/* Axes that bring an array of fewer dimensions to `ndim`: a vector becomes (1, n) or (1, n, 1), a
+ * matrix (m, n, 1). */
 static int at_least(mlx_array* res, const mlx_array a, const char* name, int ndim,
                     const mlx_stream s) {
   static const int front[] = {0, 1, 2}, around[] = {0, 2}, back[] = {2};
@@ -137,8 +137,8 @@ int mlx_contiguous(mlx_array* res, const mlx_array a, bool allow_col_major, cons
   struct build b;
   rpi_begin(&b, "contiguous", s);
   struct array* x = rpi_arg(&b, a);
-  struct array* y = x ? rpi_op(&b, RPI_OP_contiguous, &x, 1, (int64_t[]){allow_col_major}, 1) : NULL;
-  return rpi_finish(&b, res, y);
+  int64_t attr = allow_col_major;
+  return rpi_finish(&b, res, x ? rpi_op(&b, RPI_OP_contiguous, &x, 1, &attr, 1) : NULL);
 }
 
 static struct array* stride_over(struct build* b, struct array* x, const int* shape,

@@ -1,7 +1,7 @@
 /* Shape rules of indexing and joining.
  *
- * Slice sizes of gather and slice_dynamic are kept so that they replay: -1 is the whole axis, which is
- * what a size equal to the extent of an axis without an index means. */
+ * Slice sizes of gather and slice_dynamic are kept so that they replay: -1 is the whole axis, which
+ * is what a size equal to the extent of an axis without an index means. */
 #include "op/index.h"
 
 #include <limits.h>
@@ -22,8 +22,8 @@ static int check_words(const struct rule* r, int64_t words) {
 
 static int check_axis(const struct rule* r, int64_t axis, int ndim) {
   if (axis < 0 || axis >= ndim)
-    return rpi_fail(RP_ERR_INDEX, "[%s] Axis %lld is out of bounds for an array with %d dimensions.",
-                    r->name, (long long)axis, ndim);
+    return rpi_fail(RP_ERR_INDEX, "[%s] Axis %lld is out of bounds; the array has %d dimensions.", r->name,
+                    (long long)axis, ndim);
   return 0;
 }
 

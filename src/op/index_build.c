@@ -1,7 +1,7 @@
 /* Builder helpers of indexing, joining and counting: see build.h.
  *
- * An index array whose values are there already is looked at, if it is small: an index outside is then
- * an error that names it. Other indices are clamped when they are used. */
+ * An index array whose values are there already is looked at, if it is small: an index outside is
+ * then an error that names it. Other indices are clamped when they are used. */
 #include <limits.h>
 #include <string.h>
 

@@ -27,8 +27,8 @@ static int check_ndim(const struct rule* r, int64_t ndim) {
 
 static int check_axis(const struct rule* r, int64_t axis, int ndim) {
   if (axis < 0 || axis >= ndim)
-    return rpi_fail(RP_ERR_INDEX, "[%s] Axis %lld is out of bounds for an array with %d dimensions.",
-                    r->name, (long long)axis, ndim);
+    return rpi_fail(RP_ERR_INDEX, "[%s] Axis %lld is out of bounds; the array has %d dimensions.", r->name,
+                    (long long)axis, ndim);
   return 0;
 }
 
@@ -78,7 +78,7 @@ static int fill_extents(struct rule* r, int at, const int64_t* want, int n, int6
       return refuse_reshape(r, size, want, n);
   }
   if (infer >= 0 && known == 0)
-    return rpi_fail(RP_ERR_SHAPE, "[%s] An extent cannot be inferred beside an extent of 0.", r->name);
+    return rpi_fail(RP_ERR_SHAPE, "[%s] No extent can be inferred beside an extent of 0.", r->name);
   if (infer >= 0 ? size % known != 0 : size != known) return refuse_reshape(r, size, want, n);
   for (int i = 0; i < n; i++) {
     int rc = set_extent(r, at + i, i == infer ? size / known : want[i]);
@@ -110,8 +110,8 @@ int rpi_rule_flatten(struct rule* r) {
   }
   if ((rc = check_axis(r, first, x->ndim)) || (rc = check_axis(r, last, x->ndim))) return rc;
   if (last < first)
-    return rpi_fail(RP_ERR_ARGUMENT, "[%s] The first axis %d comes after the last axis %d.", r->name,
-                    first, last);
+    return rpi_fail(RP_ERR_ARGUMENT, "[%s] The first axis %d comes after the last axis %d.",
+                    r->name, first, last);
   struct shape* out = &r->out[0].shape;
   out->ndim = x->ndim - (last - first);
   memcpy(out->dim, x->shape, (size_t)first * sizeof(int));
@@ -251,8 +251,8 @@ int rpi_rule_broadcast_join(struct rule* r) {
 int rpi_rule_slice(struct rule* r) {
   const struct operand* x = &r->in[0];
   if (r->nattr != RPI_SLICE_WORDS * x->ndim)
-    return rpi_fail(RP_ERR_ARGUMENT, "[%s] Bounds for %d axes; the array has %d dimensions.", r->name,
-                    r->nattr / RPI_SLICE_WORDS, x->ndim);
+    return rpi_fail(RP_ERR_ARGUMENT, "[%s] Bounds for %d axes; the array has %d dimensions.",
+                    r->name, r->nattr / RPI_SLICE_WORDS, x->ndim);
   for (int i = 0; i < x->ndim; i++) {
     const int64_t* word = r->attr + RPI_SLICE_WORDS * i;
     int64_t first, count;
@@ -276,7 +276,7 @@ int rpi_rule_part(struct rule* r) {
     return rpi_fail(RP_ERR_ARGUMENT, "[%s] Part %lld of %lld.", r->name, (long long)index,
                     (long long)count);
   if (x->shape[axis] % count)
-    return rpi_fail(RP_ERR_SHAPE, "[%s] Axis %lld of extent %d cannot be cut into %lld equal parts.",
+    return rpi_fail(RP_ERR_SHAPE, "[%s] Axis %lld of extent %d has no %lld equal parts.",
                     r->name, (long long)axis, x->shape[axis], (long long)count);
   rpi_rule_set_like(r, 0, x->dtype);
   r->out[0].shape.dim[axis] = (int)(x->shape[axis] / count);

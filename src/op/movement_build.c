@@ -1,7 +1,7 @@
 /* Builder helpers of movement: see build.h.
  *
- * They return the input itself when nothing changes. Where that depends on its extents they do so only
- * outside of traces: a traced reshape must meet its rule again at other sizes. */
+ * They return the input itself when nothing changes. Where that depends on its extents they do so
+ * only outside of traces: a traced reshape must meet its rule again at other sizes. */
 #include <limits.h>
 
 #include "base/err.h"
@@ -37,13 +37,14 @@ struct array* rpi_flatten(struct build* b, struct array* x, int first, int last)
   if (end > x->ndim - 1) end = x->ndim - 1;
   if (x->ndim && (end < start || start >= x->ndim))
     return rpi_build_fail(b, RP_ERR_ARGUMENT,
-                          "Axes %d to %d are not a range of an array with %d dimensions.", first, last,
-                          x->ndim);
+                          "Axes %d to %d are not a range of an array with %d dimensions.", first,
+                          last, x->ndim);
   if (x->ndim && start == end) return x;
   return rpi_op(b, RPI_OP_flatten, &x, 1, (int64_t[]){start, end}, 2);
 }
 
-struct array* rpi_unflatten(struct build* b, struct array* x, int axis, const int* shape, int64_t n) {
+struct array* rpi_unflatten(struct build* b, struct array* x, int axis, const int* shape,
+                            int64_t n) {
   int64_t attr[RPI_MAX_NDIM + 1];
   int a;
   if (!x || check_count(b, n)) return NULL;
@@ -54,8 +55,8 @@ struct array* rpi_unflatten(struct build* b, struct array* x, int axis, const in
   return rpi_op(b, RPI_OP_unflatten, &x, 1, attr, (int)n + 1);
 }
 
-static struct array* apply_axes(struct build* b, struct array* x, int op, const int* axes, int64_t n,
-                                int ndim) {
+static struct array* apply_axes(struct build* b, struct array* x, int op, const int* axes,
+                                int64_t n, int ndim) {
   int64_t attr[RPI_MAX_NDIM];
   int at[RPI_MAX_NDIM], count;
   if (rpi_axes(b, at, &count, axes, n, ndim)) return NULL;

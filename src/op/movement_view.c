@@ -47,8 +47,8 @@ static int join_axes(int64_t* dim, int64_t* stride, const struct view_rule* v) {
   return n;
 }
 
-/* Cut the joined axes, from the right, into the wanted extents. A copy is needed where a wanted axis
- * would cross from one joined axis into the next. */
+/* Cut the joined axes, from the right, into the wanted extents. A copy is needed where a wanted
+ * axis would cross from one joined axis into the next. */
 int rpi_view_reshape(struct view_rule* v) {
   int64_t dim[RPI_MAX_NDIM], stride[RPI_MAX_NDIM];
   int k = v->shape->ndim;
@@ -142,7 +142,8 @@ int rpi_view_as_strided(struct view_rule* v) {
   return 0;
 }
 
-/* Elements of another size: the last axis must be dense and the others whole numbers of the new ones. */
+/* Elements of another size: the last axis must be dense, and the strides of the others whole numbers
+ * of the new elements. */
 int rpi_view_bits(struct view_rule* v) {
   int64_t from = (int64_t)rpi_dtype_size(v->in.dtype), to = (int64_t)rpi_dtype_size(v->dtype);
   int last = v->in.ndim - 1;

@@ -1,7 +1,7 @@
 /* Slices: how a start, a stop and a step meet an extent.
  *
- * The three words of an axis are kept as the caller wrote them, so that a slice can be replayed at any
- * size:
+ * The three words of an axis are kept as the caller wrote them, so that a slice can be replayed at
+ * any size:
  *   start, stop   >= 0: from the beginning; < 0: from the end
  *   INT_MAX       as a stop: to the end; as a start of a negative step: from the last element
  *   INT_MIN       as a stop of a negative step: down to and including the first element
@@ -14,8 +14,8 @@
 
 enum { RPI_SLICE_WORDS = 3 };
 
-/* The first index and the number of indices that `word` (start, stop, step) selects of `extent`. The
- * first is 0 if there are none. */
+/* The first index and the number of indices that `word` (start, stop, step) selects of `extent`.
+ * The first is 0 if there are none. */
 static inline void rpi_slice_resolve(int64_t* first, int64_t* count, const int64_t* word,
                                      int64_t extent) {
   int64_t start = word[0] < 0 ? word[0] + extent : word[0];

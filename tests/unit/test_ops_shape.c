@@ -295,6 +295,39 @@ static void diagonals_and_triangles(void** state) {
   mlx_array_free(a);
 }
 
+static void empty_and_0d_arrays_pass_through(void** state) {
+  mlx_array none = mlx_array_new(), one = mlx_array_new_int(7), res = mlx_array_new(), at = ints(NULL, 0);
+  assert_int_equal(mlx_zeros(&none, INTS(2, 0, 3), MLX_INT32, cpu), 0);
+  assert_int_equal(mlx_tril(&res, none, 0, cpu), 0);
+  expect(res, INTS(2, 0, 3), NULL, 0);
+  res = mlx_array_new();
+  assert_int_equal(mlx_take_axis(&res, none, at, 1, cpu), 0);
+  expect(res, INTS(2, 0, 3), NULL, 0);
+  res = mlx_array_new();
+  assert_int_equal(mlx_roll(&res, none, INTS(2), cpu), 0);
+  expect(res, INTS(2, 0, 3), NULL, 0);
+  res = mlx_array_new();
+  assert_int_equal(mlx_diagonal(&res, none, 0, 1, 2, cpu), 0);
+  expect(res, INTS(2, 0), NULL, 0);
+  res = mlx_array_new();
+  assert_int_equal(mlx_tile(&res, one, INTS(2, 2), cpu), 0);
+  expect(res, INTS(2, 2), INTS(7, 7, 7, 7));
+  res = mlx_array_new();
+  assert_int_equal(mlx_flatten(&res, one, 0, -1, cpu), 0);
+  expect(res, INTS(1), INTS(7));
+  res = mlx_array_new();
+  assert_int_not_equal(mlx_take(&res, one, one, cpu), 0); /* index 7 of one element */
+  assert_int_equal(mlx_squeeze(&res, one, cpu), 0);
+  assert_int_equal(mlx_array_ndim(res), 0);
+  assert_int_equal(mlx_pad_symmetric(&res, none, 1, one, "constant", cpu), 0);
+  assert_shape(res, INTS(4, 2, 5));
+  assert_int_not_equal(mlx_pad_symmetric(&res, none, 1, one, "edge", cpu), 0);
+  mlx_array_free(none);
+  mlx_array_free(one);
+  mlx_array_free(at);
+  mlx_array_free(res);
+}
+
 static void grids_and_joint_shapes(void** state) {
   mlx_array a = count(MLX_INT32, INTS(2)), b = count(MLX_INT32, INTS(3));
   mlx_vector_array v = list(a, b), res = mlx_vector_array_new();
@@ -487,6 +520,7 @@ int main(void) {
       cmocka_unit_test(pad_takes_axes_and_modes),
       cmocka_unit_test(ranges_have_their_ends),
       cmocka_unit_test(diagonals_and_triangles),
+      cmocka_unit_test(empty_and_0d_arrays_pass_through),
       cmocka_unit_test(grids_and_joint_shapes),
       cmocka_unit_test(a_shapeless_trace_follows_every_size),
       cmocka_unit_test(a_size_that_a_trace_has_baked_in_is_an_error_elsewhere),

@@ -387,8 +387,8 @@ int mlx_contiguous(mlx_array* res, const mlx_array a, bool allow_col_major, cons
 
 /* Joining, splitting, repeating ------------------------------------------------------------- */
 
-/* Along an existing axis (the first when not given), promoted; along a new one. An empty list is an
- * error. */
+/* Along an existing axis (all flattened when none is given), promoted; along a new one (the first
+ * when none is given). An empty list is an error. */
 int mlx_concatenate_axis(mlx_array* res, const mlx_vector_array arrays, int axis,
                          const mlx_stream s);
 int mlx_concatenate(mlx_array* res, const mlx_vector_array arrays, const mlx_stream s);

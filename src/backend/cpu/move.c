@@ -1,7 +1,7 @@
 /* Strided copies: see move.h.
  *
  * A copy is a list of rows (the last axis). Rows that follow each other along the axis before are
- * copied together, so that a transposition goes by tiles instead of touching a cache line per element. */
+ * copied together, so that a transposition goes by tiles, not by one cache line per element. */
 #include "backend/cpu/move.h"
 
 #include <string.h>
@@ -50,8 +50,8 @@ static void copy_loops(const struct patch* p, size_t item) {
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
-/* Columns of the source become rows of the destination: a tile is read along the source, turned in a
- * buffer, and written along the destination, so that both sides move in whole cache lines. */
+/* Columns of the source become rows of the destination: a tile is read along the source, turned in
+ * a buffer, and written along the destination, so that both sides move in whole cache lines. */
 #define TURN_TILE(bits)                                                                    \
   static void turn_tile##bits(const struct patch* p) {                                     \
     uint##bits##_t buf[TILE_BYTES / sizeof(uint##bits##_t)];                               \
@@ -162,7 +162,7 @@ struct job {
   int64_t chunk_rows, blocks; /* a chunk is that many rows, or one of `blocks` parts of one row */
 };
 
-/* Rows [first, end) and columns [col, col + cols): one patch per run of the axis before the last. */
+/* Rows [first, end), columns [col, col + cols): one patch per run of the axis before the last. */
 static void copy_rows(const struct job* j, int64_t first, int64_t end, int64_t col, int64_t cols) {
   const struct move* m = j->m;
   int last = m->ndim - 1;

@@ -15,8 +15,8 @@ struct move {
 /* All elements of a view into row-major order (or the other way, with the strides exchanged). */
 void rpi_move_set(struct move* m, const int* shape, int ndim, const int64_t* to,
                   const int64_t* from);
-/* Drop axes of extent 1, join axes that are walked with one stride, and put the axes into the order that
- * is copied fastest. Returns the number of elements. Order does not change what is copied. */
+/* Drop axes of extent 1, join axes that are walked with one stride, and put the axes into the order
+ * that is copied fastest. Returns the number of elements. Order does not change what is copied. */
 int64_t rpi_move_simplify(struct move* m);
 /* Copy by the calling thread alone; `m` is simplified. */
 void rpi_move_here(void* dst, const void* src, const struct move* m, size_t item);
