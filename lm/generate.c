@@ -8,7 +8,7 @@
 #include "lm/stop.h"
 #include "lm/utf8.h"
 
-enum { DEFAULT_CHUNK = 512, CACHE_STEP = 256 };
+enum { DEFAULT_CHUNK = 512, FIRST_ROOM = 256 };
 
 struct lm_generation lm_generation_default(void) {
   return (struct lm_generation){.sampling = lm_sampling_default(), .chunk = DEFAULT_CHUNK};
@@ -100,14 +100,6 @@ static int plan_length(struct loop* l, int n) {
   return 0;
 }
 
-/* Capacities are multiples of CACHE_STEP, so that few layouts are ever planned. The cache starts with
- * what the prompt needs and grows as the text does. */
-static int capacity_for(const struct loop* l, int tokens) {
-  int room = (tokens + CACHE_STEP) / CACHE_STEP * CACHE_STEP;
-  int context = l->m->llama.config.context;
-  return room < context ? room : context;
-}
-
 static int choose(struct loop* l, const float* logits, struct lm_ids* ids, bool* done) {
   int32_t token;
   int rc = lm_sampler_next(l->sampler, logits, &token);
@@ -151,7 +143,10 @@ static int open_loop(struct loop* l, const int32_t* prompt, int n) {
   if (!rc) rc = lm_stop_new(&l->output.stop, l->options->stop, l->options->nstop);
   if (!rc)
     rc = lm_sampler_new(&l->sampler, &l->options->sampling, (size_t)l->m->llama.config.vocab);
-  if (!rc) rc = lm_cache_new(&l->cache, l->m, capacity_for(l, n + l->limit));
+  /* Room for the prompt and a first stretch of text; the cache grows with what follows. */
+  if (!rc) rc = lm_cache_new(&l->cache, l->m, 0);
+  if (!rc)
+    rc = lm_cache_reserve(&l->cache, l->m, n + (l->limit < FIRST_ROOM ? l->limit : FIRST_ROOM));
   if (!rc) lm_sampler_see(l->sampler, prompt, (size_t)n);
   return rc;
 }

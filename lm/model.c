@@ -8,6 +8,8 @@
 #include "lm/err.h"
 #include "reprise/stats.h"
 
+enum { CACHE_STEP = 256 };
+
 static int library_error(void) {
   const char* text;
   rp_error_code code = rp_last_error(&text);
@@ -230,6 +232,31 @@ void lm_cache_free(struct lm_cache* c) {
   memset(c, 0, sizeof *c);
 }
 
+/* One cache array in a larger one. */
+static int enlarge(mlx_array* at, const struct lm_config* c, int capacity, int length,
+                   mlx_stream s) {
+  int start[] = {0, 0, 0, 0}, stop[] = {1, c->kv_heads, length, c->head_dim}, step[] = {1, 1, 1, 1};
+  mlx_array larger = {0}, used = {0};
+  int rc = zero_cache(&larger, c, capacity, s);
+  if (!rc) rc = mlx_slice(&used, *at, start, 4, stop, 4, step, 4, s);
+  if (!rc) rc = mlx_slice_update(at, larger, used, start, 4, stop, 4, step, 4, s);
+  mlx_array_free(larger); /* before it is evaluated: the update may then write it in place */
+  mlx_array_free(used);
+  return rc ? rc : mlx_array_eval(*at);
+}
+
+int lm_cache_reserve(struct lm_cache* c, const struct lm_model* m, int capacity) {
+  if (capacity <= c->capacity) return 0;
+  mlx_stream s = mlx_default_cpu_stream_new();
+  int rc = mlx_arange(&c->slots, 0, capacity, 1, MLX_INT32, s);
+  for (int i = 0; i < c->narrays && !rc; i++)
+    rc = enlarge(&c->at[i], &m->llama.config, capacity, c->length, s);
+  mlx_stream_free(s);
+  if (rc) return library_error();
+  c->capacity = capacity;
+  return 0;
+}
+
 static int append_ints(mlx_vector_array v, const int32_t* at, int n) {
   mlx_array a = mlx_array_new_data(at, &n, 1, MLX_INT32);
   int rc = a.ctx ? mlx_vector_array_append_value(v, a) : 1;
@@ -275,20 +302,25 @@ static int step(struct lm_model* m, struct lm_cache* c, const int32_t* tokens, i
   return 0;
 }
 
+/* Capacities are multiples of CACHE_STEP, so that few layouts are ever planned. */
+static int capacity_for(const struct lm_config* c, int tokens) {
+  int room = (tokens + CACHE_STEP - 1) / CACHE_STEP * CACHE_STEP;
+  return room < c->context ? room : c->context;
+}
+
 int lm_model_run(struct lm_model* m, struct lm_cache* c, const int32_t* tokens, int n, int chunk,
                  const float** logits) {
   if (n < 1) return lm_fail(RP_ERR_ARGUMENT, "[model] There are no tokens to run.");
-  if (n > c->capacity - c->length)
-    return lm_fail(RP_ERR_ARGUMENT, "[model] %d tokens at position %d do not fit the cache of %d.",
-                   n, c->length, c->capacity);
+  if (n > m->llama.config.context - c->length)
+    return lm_fail(RP_ERR_ARGUMENT, "[model] %d tokens at position %d pass the context of %d.", n,
+                   c->length, m->llama.config.context);
   for (int i = 0; i < n; i++)
     if (tokens[i] < 0 || tokens[i] >= m->llama.config.vocab)
       return lm_fail(RP_ERR_INDEX, "[model] Token %d is outside the vocabulary of %d.", tokens[i],
                      m->llama.config.vocab);
-  for (int i = 0; i < n; i += chunk) {
-    int rc = step(m, c, tokens + i, n - i < chunk ? n - i : chunk);
-    if (rc) return rc;
-  }
+  int rc = lm_cache_reserve(c, m, capacity_for(&m->llama.config, c->length + n));
+  for (int i = 0; i < n && !rc; i += chunk) rc = step(m, c, tokens + i, n - i < chunk ? n - i : chunk);
+  if (rc) return rc;
   *logits = mlx_array_data_float32(c->logits);
   return *logits ? 0 : library_error();
 }

@@ -33,10 +33,13 @@ struct lm_cache {
 };
 
 int lm_cache_new(struct lm_cache* c, const struct lm_model* m, int capacity);
+/* Room for at least `capacity` positions; what is there is kept. */
+int lm_cache_reserve(struct lm_cache* c, const struct lm_model* m, int capacity);
 void lm_cache_free(struct lm_cache* c);
 
 /* Run `n` tokens at the next positions in chunks of `chunk`; *logits are the last token's, float32
- * (vocab), valid until the cache's next step. Errors: RP_ERR_ARGUMENT beyond the capacity. */
+ * (vocab), valid until the cache's next step. The cache grows as needed. Errors: RP_ERR_ARGUMENT beyond the
+ * model's context, RP_ERR_INDEX for a token outside the vocabulary. */
 int lm_model_run(struct lm_model* m, struct lm_cache* c, const int32_t* tokens, int n, int chunk,
                  const float** logits);
 
