@@ -5,8 +5,8 @@
  *    not keep all of it mapped.
  * 2. Blocks that are affine groups (Q4_0, Q4_1, Q8_0) become three arrays: X.weight packed in
  *    uint32, X.scales and X.biases in float16, groups of 32, where the tensor is X.weight. Other
- *    blocks, and affine ones whose bias does not fit float16, are expanded to float16, or to float32
- *    where a value does not fit that.
+ *    blocks, and affine ones whose bias does not fit float16, are expanded to float16, or to
+ *    float32 where a value does not fit that.
  * 3. Blocks are converted in the order of the file, piece by piece, and the pages of a finished
  *    piece are given back: the peak is the result and one piece, not the result and the file. */
 #include <string.h>

@@ -5,8 +5,8 @@
  *   and a newline
  *
  * Once rpi_npy_parse() has returned 0 the data lies inside the file. Refused: records, texts,
- * objects, dates and types that no dtype stands for; anything that is not those three keys. Bytes after the
- * data are allowed. Source: NEP 1 and the format's page of NumPy. */
+ * objects, dates and types that no dtype stands for; anything that is not those three keys. Bytes
+ * after the data are allowed. Source: NEP 1 and the format's page of NumPy. */
 #ifndef RPI_IO_NPY_H
 #define RPI_IO_NPY_H
 
@@ -32,7 +32,7 @@ int rpi_npy_parse(struct rpi_npy* out, const char* op, const char* name, const v
                   size_t size);
 
 /* Everything before the data of a row-major array, a multiple of 64 bytes, into `out` of
- * RPI_NPY_HEADER bytes; `*n` is its length. RP_ERR_DTYPE for a dtype that the format has no name for. */
+ * RPI_NPY_HEADER bytes; `*n` is its length. RP_ERR_DTYPE for a dtype that has no name there. */
 int rpi_npy_header(char* out, size_t* n, const char* op, int dtype, const int* shape, int ndim);
 
 #endif

@@ -157,6 +157,33 @@ static void scalars_empty_arrays_and_views_are_saved_as_they_read(void** state) 
   mlx_array_free(t), mlx_array_free(scalar), mlx_array_free(empty);
 }
 
+static void strided_and_broadcast_views_are_saved_as_they_read(void** state) {
+  const char* path = path_of("strided");
+  mlx_map_string_to_array m = mlx_map_string_to_array_new();
+  mlx_array x = ramp(2, 5), row = ramp(1, 2), back = mlx_array_new(), wide = mlx_array_new();
+  int start[] = {0, 4}, stop[] = {2, -6}, step[] = {1, -2};
+  assert_int_equal(mlx_slice(&back, x, start, 2, stop, 2, step, 2, none), 0);
+  assert_int_equal(mlx_broadcast_to(&wide, row, (int[]){3, 2}, 2, none), 0);
+  mlx_map_string_to_array_insert(m, "back", back);
+  mlx_map_string_to_array_insert(m, "wide", wide);
+  mlx_array_free(x), mlx_array_free(row);
+  for (int i = 0; i < 2; i++) { /* the second time from the file, onto itself */
+    struct loaded l = {m, {0}};
+    assert_int_equal(mlx_save_safetensors(path, l.arrays, l.texts), 0);
+    unload(l);
+    l = load(path);
+    m = l.arrays;
+    mlx_map_string_to_string_free(l.texts);
+    mlx_map_string_to_array_get(&back, m, "back");
+    mlx_map_string_to_array_get(&wide, m, "wide");
+    expect_floats(back, (float[]){4, 2, 0, 9, 7, 5}, 6);
+    expect_floats(wide, (float[]){0, 1, 0, 1, 0, 1}, 6);
+  }
+  mlx_array_free(back), mlx_array_free(wide);
+  mlx_map_string_to_array_free(m);
+  unlink(path);
+}
+
 static void arrays_can_be_saved_onto_the_file_they_come_from(void** state) {
   const char* path = path_of("own");
   mlx_array x = ramp(2, 3);
@@ -751,6 +778,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_dtype_survives_a_round_trip),
       cmocka_unit_test(scalars_empty_arrays_and_views_are_saved_as_they_read),
+      cmocka_unit_test(strided_and_broadcast_views_are_saved_as_they_read),
       cmocka_unit_test(arrays_can_be_saved_onto_the_file_they_come_from),
       cmocka_unit_test(metadata_survives_a_round_trip),
       cmocka_unit_test(hundreds_of_files_need_no_descriptors),
