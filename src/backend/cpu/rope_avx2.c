@@ -1,0 +1,3 @@
+/* The loops of rope: see rope_loops.inc.h. */
+#define KERNELS rpi_rope_avx2
+#include "backend/cpu/rope_loops.inc.h"
