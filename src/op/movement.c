@@ -27,8 +27,8 @@ static int check_ndim(const struct rule* r, int64_t ndim) {
 
 static int check_axis(const struct rule* r, int64_t axis, int ndim) {
   if (axis < 0 || axis >= ndim)
-    return rpi_fail(RP_ERR_INDEX, "[%s] Axis %lld is out of bounds; the array has %d dimensions.", r->name,
-                    (long long)axis, ndim);
+    return rpi_fail(RP_ERR_INDEX, "[%s] Axis %lld is out of bounds; the array has %d dimensions.",
+                    r->name, (long long)axis, ndim);
   return 0;
 }
 

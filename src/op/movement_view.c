@@ -142,8 +142,8 @@ int rpi_view_as_strided(struct view_rule* v) {
   return 0;
 }
 
-/* Elements of another size: the last axis must be dense, and the strides of the others whole numbers
- * of the new elements. */
+/* Elements of another size: the last axis must be dense, and the other strides whole numbers of the
+ * new elements. */
 int rpi_view_bits(struct view_rule* v) {
   int64_t from = (int64_t)rpi_dtype_size(v->in.dtype), to = (int64_t)rpi_dtype_size(v->dtype);
   int last = v->in.ndim - 1;
