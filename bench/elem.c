@@ -53,7 +53,8 @@ static const struct bench benches[] = {
     {"add f16", 2, 1, F, {S2(add, 0, 1)}, {0}},
 };
 
-static char *memory[4], *result;
+static float* numbers;
+static void *memory[4], *result;
 
 /* Seconds per run; *prepare is set to seconds per preparation. */
 static double run(const struct bench* b, int64_t n, double* prepare) {
@@ -90,6 +91,7 @@ static double run(const struct bench* b, int64_t n, double* prepare) {
 }
 
 static void report(const struct bench* b, int64_t large) {
+  for (int i = 0; i < 4; i++) rpi_cpu_from_f32(memory[i], b->dtype, numbers, large);
   double prepare, bytes = (double)rpi_dtype_bytes[b->dtype], streams = 1;
   for (int k = 0; k < b->nin; k++) streams += !b->is_scalar[k];
   rpi_set_threads(1);
@@ -105,10 +107,10 @@ static void report(const struct bench* b, int64_t large) {
 
 int main(void) {
   enum { LARGE = 10000000 };
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 4; i++)
     if (!(memory[i] = malloc((size_t)LARGE * 4))) return 1;
-    for (int64_t k = 0; k < LARGE; k++) ((float*)memory[i])[k] = (float)(k % 1000) * 0.004f - 2;
-  }
+  if (!(numbers = malloc((size_t)LARGE * 4))) return 1;
+  for (int64_t k = 0; k < LARGE; k++) numbers[k] = (float)(k % 1000) * 0.004f - 1.9f;
   if (!(result = calloc(LARGE, 4))) return 1;
   printf("%-12s %10s %10s %10s | %8s %8s\n", "", "1e7 1T", "1e7 all", "1e5 1T", "200", "prepare");
   for (size_t i = 0; i < sizeof benches / sizeof *benches; i++) report(&benches[i], LARGE);

@@ -272,23 +272,34 @@ static void* take(char** at, size_t bytes) {
   return p;
 }
 
-/* A step becomes five lines at most: three operands widened, itself, its result narrowed. */
+/* Lines that the steps may become: with half formats, operands are widened and the result narrowed. */
+static size_t count_lines(const struct elem_group* g) {
+  size_t n = 0;
+  for (int i = 0; i < g->nsteps; i++) {
+    const struct elem_step* s = &g->step[i];
+    n += is_half(s->in_dtype) || is_half(s->out_dtype) ? (size_t)s->nin + 2 : 1;
+  }
+  return n;
+}
+
 static int reserve(struct making* m) {
-  size_t nin = (size_t)m->g->nin, nlines = (size_t)m->g->nsteps * 5, nvalues = nin + nlines;
-  size_t steps = (size_t)m->g->nsteps + nin;
+  size_t nin = (size_t)m->g->nin, nlines = count_lines(m->g), nvalues = nin + nlines, nfixed = 0;
+  size_t nnumbers = (size_t)m->g->nsteps + nin;
   struct elem_plan* p = m->p;
-  size_t bytes = nvalues * (sizeof *p->value + 8) + nlines * 2 * sizeof *p->line +
-                 nin * (sizeof *p->load + 8) + steps * 2 * sizeof(int) + 64;
+  for (size_t i = 0; i < nin; i++)
+    if (is_one_element(&m->g->in[i])) nfixed = nlines;
+  size_t bytes = nvalues * (sizeof *p->value + sizeof(int)) + (nlines + nfixed) * sizeof *p->line +
+                 nin * (sizeof *p->load + sizeof(int)) + nnumbers * 2 * sizeof(int) + 64;
   char* at = rpi_arena_alloc(m->mem, bytes);
   if (!at) return out_of_memory();
   p->value = take(&at, nvalues * sizeof *p->value);
   p->line = take(&at, nlines * sizeof *p->line);
-  p->fixed = take(&at, nlines * sizeof *p->fixed);
+  p->fixed = take(&at, nfixed * sizeof *p->fixed);
   p->load = take(&at, nin * sizeof *p->load);
   p->scalar = take(&at, nin * sizeof(int));
   p->moving = take(&at, nvalues * sizeof(int));
-  m->value_of = take(&at, steps * sizeof(int));
-  m->output_of = take(&at, steps * sizeof(int));
+  m->value_of = take(&at, nnumbers * sizeof(int));
+  m->output_of = take(&at, nnumbers * sizeof(int));
   return 0;
 }
 
