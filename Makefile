@@ -5,7 +5,7 @@ BUILD    ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 CFLAGS   ?= -O2 -g
 comma    := ,
 WARN     := -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wno-unused-parameter
-CORE     := -std=gnu17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing \
+CORE     := -std=gnu17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-tree-slp-vectorize \
             -pthread -Iinclude -Isrc -I. -MMD -MP
 SANFLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
 ALLFLAGS  = $(CORE) $(WARN) $(CFLAGS) $(SANFLAGS)
@@ -29,6 +29,8 @@ help: ## list the targets
 $(BUILD)/%_avx2.o: ISA := -mavx2 -mfma -mf16c -mbmi2
 $(BUILD)/%_avx512.o: ISA := -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx2 -mfma -mf16c -mbmi2 \
                             -mprefer-vector-width=512
+# gcc 12 drops a rounding to float between two doubles when it packs straight-line code (SLP); loops are
+# not affected.
 # Kernels are loops for the vectorizer.
 $(BUILD)/src/backend/cpu/%.o $(BUILD)/src/io/blocks.o: OPT := -O3
 

@@ -284,6 +284,8 @@ static int prepare(struct planner* pl) {
   pl->group = rpi_arena_alloc(&pl->scratch, sizeof *pl->group * (size_t)g->nnodes + 1);
   pl->next_member = rpi_arena_alloc(&pl->scratch, sizeof(int) * (size_t)g->nnodes + 1);
   pl->stamp = rpi_arena_alloc(&pl->scratch, sizeof(int) * (size_t)g->nvalues + 1);
+  if (rpi_vec_reserve(&pl->instr, g->nnodes) || rpi_vec_reserve(&pl->storage, g->nvalues))
+    return rpi_plan_out_of_memory();
   if (!pl->value || !pl->group || !pl->next_member || !pl->stamp) return rpi_plan_out_of_memory();
   for (int i = 0; i < g->noutputs; i++) pl->value[g->output[i]].is_needed = true;
   return 0;
