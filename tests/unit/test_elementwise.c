@@ -508,6 +508,14 @@ static void threads_do_not_change_a_group(void** unused) {
   }
 }
 
+static void large_transposed_inputs_are_packed_and_give_the_same(void** unused) {
+  static const int far[] = {700, 401};
+  check_row(RPI_OP_add, RPI_FLOAT32, far, 2, TRANSPOSED, CONTIGUOUS);
+  check_row(RPI_OP_multiply, RPI_FLOAT32, far, 2, TRANSPOSED, TRANSPOSED);
+  check_row(RPI_OP_less, RPI_COMPLEX64, far, 2, COLUMN, TRANSPOSED);
+  for (int i = 0; i < 3; i++) check_program(far, 2);
+}
+
 /* Every output that may lie in an input's memory does, and the input is read again by later steps. */
 static void outputs_may_be_the_memory_of_inputs(void** unused) {
   enum { N = 1400 };
@@ -606,6 +614,7 @@ int main(void) {
       cmocka_unit_test(round_goes_to_even_at_halves),
       cmocka_unit_test(a_group_gives_the_bits_of_its_steps),
       cmocka_unit_test(threads_do_not_change_a_group),
+      cmocka_unit_test(large_transposed_inputs_are_packed_and_give_the_same),
       cmocka_unit_test(outputs_may_be_the_memory_of_inputs),
       cmocka_unit_test(a_fused_chain_of_casts_converts_every_time),
       cmocka_unit_test(pack_copies_every_layout),

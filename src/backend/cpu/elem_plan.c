@@ -9,6 +9,9 @@
 /* Split over threads from about 20 us of work; the unit is a float32 addition per element, 0.1 ns. */
 enum { PARALLEL_WORK = 200000, MIN_CHUNK_BLOCKS = 16, MAX_CHUNK_BLOCKS = 64 };
 
+/* Inputs from this size on whose neighbours lie this far apart are packed first. */
+enum { FAR_BYTES = 1 << 20, FAR_STRIDE = 256 };
+
 struct making {
   const struct elem_group* g;
   struct elem_plan* p;
@@ -185,6 +188,15 @@ static void mark_hazards(struct making* m) {
   }
 }
 
+/* Gathering would touch a cache line per element, and lose it before its next element's turn. */
+static bool is_far(const struct rpi_nest* n, int64_t size) {
+  if (size * n->item < FAR_BYTES || n->extent[0] < 32) return false;
+  if (n->stride[0] > -FAR_STRIDE && n->stride[0] < FAR_STRIDE) return false;
+  for (int d = 1; d < n->ndim; d++)
+    if (n->stride[d] == n->item && n->extent[d] >= 8) return true;
+  return false;
+}
+
 static int make_load(struct making* m, int v) {
   const struct view* view = &m->g->in[v];
   struct elem_load* load = &m->p->load[m->p->nloads++];
@@ -192,6 +204,11 @@ static int make_load(struct making* m, int v) {
   load->nest = rpi_arena_alloc(m->mem, sizeof *load->nest);
   if (!load->nest) return out_of_memory();
   rpi_nest_make(load->nest, view);
+  if (is_far(load->nest, view->size)) {
+    m->p->nloads--;
+    m->p->far[m->p->nfar++] = v;
+    m->p->value[v].place = RPI_ELEM_MOVING;
+  }
   return 0;
 }
 
@@ -200,10 +217,10 @@ static int list_values(struct making* m) {
   struct elem_plan* p = m->p;
   for (int v = 0; v < p->nvalues; v++) {
     bool is_input = v < m->g->nin;
-    if (p->value[v].place == RPI_ELEM_MOVING) p->moving[p->nmoving++] = v;
     if (is_input && p->value[v].place == RPI_ELEM_FIXED) p->scalar[p->nscalars++] = v;
     if (is_input && p->value[v].place == RPI_ELEM_LOADED && make_load(m, v))
       return rpi_error_code();
+    if (p->value[v].place == RPI_ELEM_MOVING) p->moving[p->nmoving++] = v;
   }
   return 0;
 }
@@ -289,7 +306,7 @@ static int reserve(struct making* m) {
   for (size_t i = 0; i < nin; i++)
     if (is_one_element(&m->g->in[i])) nfixed = nlines;
   size_t bytes = nvalues * (sizeof *p->value + sizeof(int)) + (nlines + nfixed) * sizeof *p->line +
-                 nin * (sizeof *p->load + sizeof(int)) + nnumbers * 2 * sizeof(int) + 64;
+                 nin * (sizeof *p->load + 2 * sizeof(int)) + nnumbers * 2 * sizeof(int) + 64;
   char* at = rpi_arena_alloc(m->mem, bytes);
   if (!at) return out_of_memory();
   p->value = take(&at, nvalues * sizeof *p->value);
@@ -297,6 +314,7 @@ static int reserve(struct making* m) {
   p->fixed = take(&at, nfixed * sizeof *p->fixed);
   p->load = take(&at, nin * sizeof *p->load);
   p->scalar = take(&at, nin * sizeof(int));
+  p->far = take(&at, nin * sizeof(int));
   p->moving = take(&at, nvalues * sizeof(int));
   m->value_of = take(&at, nnumbers * sizeof(int));
   m->output_of = take(&at, nnumbers * sizeof(int));

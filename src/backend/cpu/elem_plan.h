@@ -4,6 +4,7 @@
  *   MOVING    an input that is row-major, or an output: the caller's memory, further by a block each time
  *   LOADED    an input with other strides: a pointer into it while a block lies in one contiguous run,
  *             else gathered into a block buffer
+ *   (a large transposed input is packed before the blocks start, and then is MOVING)
  *   FIXED     the same for all blocks: an input that is one element, and steps on such values only
  *   BUFFER    a block buffer, shared by values that are not alive at the same time
  *
@@ -56,11 +57,12 @@ struct elem_plan {
   int64_t chunk; /* elements per chunk; size when it is not worth splitting */
   uint8_t map[3], item[3], out_item, nin;
   /* The general case. */
-  int nvalues, nfixed, nlines, nloads, nscalars, nmoving;
+  int nvalues, nfixed, nlines, nloads, nscalars, nmoving, nfar;
   struct elem_value* value;
   struct elem_line *fixed, *line; /* once, and for every block */
   struct elem_load* load;
   int *scalar, *moving; /* value numbers */
+  int* far;             /* inputs to pack first */
   size_t buffers;       /* bytes */
 };
 

@@ -8,6 +8,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/thread.h"
+#include "core/buffer.h"
 
 /* A thread's block buffers: kept for its next call, freed when it ends. ------------------------- */
 
@@ -153,10 +154,8 @@ static void run_job(void* ctx, int64_t i) {
     atomic_store(&j->failed, 1);
 }
 
-int rpi_cpu_elem_run(const struct call* c) {
-  const struct elem_plan* p = c->state;
+static int run_all(const struct elem_plan* p, const struct call* c) {
   int failed = 0;
-  if (p->size == 0) return 0;
   if (p->chunk < p->size) {
     struct job j = {.p = p, .c = c};
     rpi_parallel((p->size + p->chunk - 1) / p->chunk, run_job, &j);
@@ -167,4 +166,39 @@ int rpi_cpu_elem_run(const struct call* c) {
     failed = run_chunk(p, c, 0, p->size);
   }
   return failed ? rpi_fail_memory("block buffers", p->buffers) : 0;
+}
+
+/* Large transposed inputs: packed into memory of their own first. ------------------------------- */
+
+static int pack_far(struct buffer** packed, const void** src, const struct elem_plan* p,
+                    const struct call* c) {
+  for (int i = 0; i < p->nfar; i++) {
+    const struct view* v = &c->in[p->far[i]];
+    packed[i] = rpi_buffer_new((size_t)v->size * rpi_dtype_size(v->dtype));
+    int rc = packed[i] ? rpi_cpu_pack(packed[i]->data, src[p->far[i]], v) : rpi_error_code();
+    if (rc) return rc;
+    src[p->far[i]] = packed[i]->data;
+  }
+  return 0;
+}
+
+RPI_NOINLINE static int run_packed(const struct elem_plan* p, const struct call* c) {
+  size_t nfar = (size_t)p->nfar, nin = (size_t)c->nin;
+  struct buffer** packed = rpi_calloc(nfar + nin, sizeof *packed);
+  if (!packed) return rpi_fail_memory("packed inputs", (nfar + nin) * sizeof *packed);
+  const void** src = (const void**)(packed + nfar);
+  memcpy(src, c->src, nin * sizeof *src);
+  struct call local = *c;
+  local.src = src;
+  int rc = pack_far(packed, src, p, c);
+  if (!rc) rc = run_all(p, &local);
+  for (size_t i = 0; i < nfar; i++) rpi_buffer_release(packed[i]);
+  rpi_free(packed);
+  return rc;
+}
+
+int rpi_cpu_elem_run(const struct call* c) {
+  const struct elem_plan* p = c->state;
+  if (p->size == 0) return 0;
+  return p->nfar ? run_packed(p, c) : run_all(p, c);
 }

@@ -93,6 +93,10 @@ static void copy_run(void* dst, const char* src, int64_t stride, int item, int64
 
 void rpi_cursor_seek(struct rpi_cursor* c, const struct rpi_nest* n, const void* first, int64_t i) {
   c->at = first;
+  if (i == 0) {
+    memset(c->index, 0, sizeof *c->index * (size_t)n->ndim);
+    return;
+  }
   for (int d = 0; d < n->ndim; d++) {
     int64_t rest = i / n->extent[d];
     c->index[d] = i - rest * n->extent[d];
