@@ -74,8 +74,23 @@ void rpi_fill(void* dst, const void* value, int item, int64_t count) {
   }
 }
 
+/* At most 64 bytes, where a call would cost more than the copy: words, the last one overlapping. */
+static inline void copy_short(char* dst, const char* src, int64_t bytes) {
+  if (bytes >= 8) {
+    for (int64_t i = 0; i + 8 < bytes; i += 8) memcpy(dst + i, src + i, 8);
+    memcpy(dst + bytes - 8, src + bytes - 8, 8);
+  } else if (bytes >= 4) {
+    memcpy(dst, src, 4);
+    memcpy(dst + bytes - 4, src + bytes - 4, 4);
+  } else {
+    for (int64_t i = 0; i < bytes; i++) dst[i] = src[i];
+  }
+}
+
 static void copy_run(void* dst, const char* src, int64_t stride, int item, int64_t count) {
-  if (stride == item) {
+  if (stride == item && count * item <= 64) {
+    copy_short(dst, src, count * item);
+  } else if (stride == item) {
     memcpy(dst, src, (size_t)(count * item));
   } else if (stride == 0) {
     rpi_fill(dst, src, item, count);
