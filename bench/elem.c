@@ -1,5 +1,5 @@
-/* Element-wise groups straight through the kernels: GB/s of single operations and of chains, in memory and
- * in the cache, and the cost of the smallest calls. Medians of 21 runs. */
+/* Element-wise groups straight through the kernels: GB/s of single operations and of chains, in
+ * memory and in the cache, and the cost of the smallest calls. Medians of 21 runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -100,8 +100,8 @@ int mlx_astype(mlx_array* res, const mlx_array a, mlx_dtype dtype, const mlx_str
   return rpi_finish(&b, res, rpi_astype(&b, rpi_arg(&b, a), (int)dtype));
 }
 
-/* Multiples of 10^-decimals, in a format that holds the scaled values: halves in float32, integers (which
- * only negative decimals change) in float64. */
+/* Multiples of 10^-decimals, in a format that holds the scaled values: halves in float32, integers
+ * (which only negative decimals change) in float64. */
 static struct array* round_decimals(struct build* b, struct array* x, int decimals) {
   int d = x->dtype;
   int wide = rpi_dtype_size(d) == 2 ? RPI_FLOAT32 : rpi_dtype_is_inexact(d) ? d : RPI_FLOAT64;

@@ -1,5 +1,5 @@
-/* Shape and dtype rules of element-wise operations. Inputs stretch to one shape; public functions have
- * promoted them to one dtype before. */
+/* Shape and dtype rules of element-wise operations. Inputs stretch to one shape; public functions
+ * have promoted them to one dtype before. */
 #include "base/err.h"
 #include "op/op.h"
 

@@ -1,9 +1,10 @@
 /* The names of ops.def's expressions, for x and y of any element type (bool is C's bool).
  *
- * rp_NAME(x) picks the scalar function by the type of x, as <tgmath.h> does: inside its own expansion a
- * macro's name is the function for double. Include it last; it is C only (CUDA overloads instead).
- * Beside the picking, this file defines what is one operator per type, and the complex inverses.
- * bool follows logic: + and max are or, * and min are and, - is exclusive or, x ^ y is y implies x. */
+ * rp_NAME(x) picks the scalar function by the type of x, as <tgmath.h> does: inside its own
+ * expansion a macro's name is the function for double. Include it last; it is C only (CUDA
+ * overloads instead). Beside the picking, this file defines what is one operator per type, and the
+ * complex inverses. bool follows logic: + and max are or, * and min are and, - is exclusive or, x
+ * ^ y is y implies x. */
 #ifndef RPI_OP_GENERIC_H
 #define RPI_OP_GENERIC_H
 
@@ -64,7 +65,8 @@ RP_DEFINE_INTEGER(uint64_t, _u64)
 RP_DEFINE_FLOATING(float, f, RP_INFF)
 RP_DEFINE_FLOATING(double, , RP_INF)
 
-/* bool ------------------------------------------------------------------------------------------- */
+/* bool
+ * ------------------------------------------------------------------------------------------- */
 RP_DEFINE_WHOLE(bool, _bool)
 RP_FN bool rp_bitwise_invert_bool(bool x) { return !x; }
 RP_FN bool rp_abs_bool(bool x) { return x; }
@@ -84,7 +86,8 @@ RP_FN bool rp_logical_not(bool x) { return !x; }
 RP_FN bool rp_logical_and(bool x, bool y) { return x & y; }
 RP_FN bool rp_logical_or(bool x, bool y) { return x | y; }
 
-/* complex64 -------------------------------------------------------------------------------------- */
+/* complex64
+ * -------------------------------------------------------------------------------------- */
 RP_FN bool rp_equal_c64(struct rp_c64 x, struct rp_c64 y) { return rp_eq_c64(x, y); }
 RP_FN bool rp_not_equal_c64(struct rp_c64 x, struct rp_c64 y) { return !rp_eq_c64(x, y); }
 RP_FN bool rp_less_c64(struct rp_c64 x, struct rp_c64 y) { return rp_lt_c64(x, y); }
@@ -97,7 +100,8 @@ RP_FN_LARGE struct rp_c64 rp_sigmoid_c64(struct rp_c64 z) {
   return rp_narrow(rp_div_c128(rp_c128_make(1, 0), rp_c128_make(1 + e.re, e.im)));
 }
 
-/* Kahan, "Branch cuts for complex elementary functions" (1987): no cancellation, signs of zeros kept. */
+/* Kahan, "Branch cuts for complex elementary functions" (1987): no cancellation, signs of zeros
+ * kept. */
 RP_FN_LARGE struct rp_c64 rp_asin_c64(struct rp_c64 z) {
   struct rp_c128 a = rp_sqrt_c128(rp_c128_make(1 - (double)z.re, -(double)z.im));
   struct rp_c128 b = rp_sqrt_c128(rp_c128_make(1 + (double)z.re, (double)z.im));
@@ -142,9 +146,11 @@ RP_FN_LARGE struct rp_c64 rp_atan_c64(struct rp_c64 z) {
 #undef RP_DEFINE_INTEGER
 #undef RP_DEFINE_FLOATING
 
-/* Picking, by what ops.def's rows take ------------------------------------------------------------- */
+/* Picking, by what ops.def's rows take
+ * ------------------------------------------------------------- */
 #define RP_PICK_FLOAT(name, x) _Generic((x), float: name##f, double: name)
-#define RP_PICK_FLOATC(name, x) _Generic((x), float: name##f, double: name, struct rp_c64: name##_c64)
+#define RP_PICK_FLOATC(name, x) \
+  _Generic((x), float: name##f, double: name, struct rp_c64: name##_c64)
 #define RP_INTEGERS(name)                                                                       \
   int8_t : name##_i8, int16_t : name##_i16, int32_t : name##_i32, int64_t : name##_i64,         \
   uint8_t : name##_u8, uint16_t : name##_u16, uint32_t : name##_u32, uint64_t : name##_u64

@@ -1,5 +1,5 @@
-/* What a row of ops.def gives for single elements, in the plainest way: its expression, one element at a
- * time; half formats through float. */
+/* What a row of ops.def gives for single elements, in the plainest way: its expression, one
+ * element at a time; half formats through float. */
 #ifndef TEST_ELEM_REFERENCE_H
 #define TEST_ELEM_REFERENCE_H
 

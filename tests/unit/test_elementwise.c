@@ -1,5 +1,6 @@
-/* Element-wise kernels: every row x dtype x layout against single elements, groups against their steps,
- * instruction sets and threads against each other. Bits are compared; any NaN equals any NaN. */
+/* Element-wise kernels: every row x dtype x layout against single elements, groups against their
+ * steps, instruction sets and threads against each other. Bits are compared; any NaN equals any
+ * NaN. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,8 @@
 #include "base/thread.h"
 #include "elem_reference.h"
 
-/* Rows ------------------------------------------------------------------------------------------ */
+/* Rows
+ * ------------------------------------------------------------------------------------------ */
 
 static const struct row {
   const char* name;
@@ -49,7 +51,8 @@ static int row_gives(int op, int dtype) {
   return dtype;
 }
 
-/* Values ---------------------------------------------------------------------------------------- */
+/* Values
+ * ---------------------------------------------------------------------------------------- */
 
 static uint64_t state = 88172645463325252ull;
 static uint64_t draw(void) {
@@ -59,7 +62,8 @@ static uint64_t draw(void) {
 }
 
 static double draw_float(void) {
-  static const double special[] = {0, -0.0, 1, -1, 0.5, 2.5, INFINITY, -INFINITY, NAN, 1e-40, 3e9, -3e9, 1e20};
+  static const double special[] = {0, -0.0, 1, -1, 0.5, 2.5, INFINITY, -INFINITY, NAN,
+                                   1e-40, 3e9, -3e9, 1e20};
   uint64_t r = draw();
   if (r % 4 == 0) return special[(r >> 8) % 13];
   return ((double)(r >> 12) / 4503599627370496.0 - 0.5) * (r % 4 == 1 ? 2.2 : 40);
@@ -97,7 +101,8 @@ static bool same_element(const void* a, const void* b, int dtype) {
   }
 }
 
-/* Layouts --------------------------------------------------------------------------------------- */
+/* Layouts
+ * --------------------------------------------------------------------------------------- */
 
 enum layout { CONTIGUOUS, TRANSPOSED, REVERSED, STEP2, ROW, COLUMN, ONE, SLICED, LAYOUTS };
 
@@ -131,7 +136,8 @@ static void strides_of(struct sample* s, const int* shape, int ndim, enum layout
   }
 }
 
-static void make_sample(struct sample* s, const int* shape, int ndim, int dtype, enum layout layout) {
+static void make_sample(struct sample* s, const int* shape, int ndim, int dtype,
+                        enum layout layout) {
   int64_t offset, size = rpi_shape_size(shape, ndim), room = size * 8 + 8;
   size_t item = rpi_dtype_size(dtype);
   strides_of(s, shape, ndim, layout, &offset);
@@ -152,7 +158,8 @@ static const void* element(const struct sample* s, int64_t i) {
   return s->first + at * (int64_t)rpi_dtype_size(s->view.dtype);
 }
 
-/* Running --------------------------------------------------------------------------------------- */
+/* Running
+ * --------------------------------------------------------------------------------------- */
 
 static void run_group(const struct elem_group* g, const struct sample* in, void* const* dst,
                       const int* out_dtype) {
@@ -237,7 +244,8 @@ static void every_instruction_set_gives_the_same_bits(void** unused) {
   rpi_isa_limit(best);
 }
 
-/* Conversions ------------------------------------------------------------------------------------ */
+/* Conversions
+ * ------------------------------------------------------------------------------------ */
 
 /* Written out anew: by the documented rules, over long double, which holds every source exactly. */
 static void ref_cast(int from, int to, void* out, const void* p) {
@@ -364,7 +372,8 @@ static void runs_convert_to_float_and_back(void** unused) {
   }
 }
 
-/* select, round ---------------------------------------------------------------------------------- */
+/* select, round
+ * ---------------------------------------------------------------------------------- */
 
 static void select_takes_the_chosen_bits_in_every_layout(void** unused) {
   for (int dtype = 0; dtype < RPI_DTYPE_COUNT; dtype++)
@@ -400,7 +409,8 @@ static void round_goes_to_even_at_halves(void** unused) {
   assert_memory_equal(got, want, sizeof want);
 }
 
-/* Groups ----------------------------------------------------------------------------------------- */
+/* Groups
+ * ----------------------------------------------------------------------------------------- */
 
 enum { GROUP_INPUTS = 4, GROUP_STEPS = 14, GROUP_VALUES = GROUP_INPUTS + GROUP_STEPS };
 
@@ -516,7 +526,8 @@ static void large_transposed_inputs_are_packed_and_give_the_same(void** unused) 
   for (int i = 0; i < 3; i++) check_program(far, 2);
 }
 
-/* Every output that may lie in an input's memory does, and the input is read again by later steps. */
+/* Every output that may lie in an input's memory does, and the input is read again by later
+ * steps. */
 static void outputs_may_be_the_memory_of_inputs(void** unused) {
   enum { N = 1400 };
   float a[N], b[N], sum[N], product[N];
@@ -526,13 +537,15 @@ static void outputs_may_be_the_memory_of_inputs(void** unused) {
     sum[i] = a[i] + b[i];
     product[i] = sum[i] * a[i];
   }
-  struct elem_step step[2] = {{.op = RPI_OP_add, .nin = 2, .in = {0, 1}, .in_dtype = RPI_FLOAT32, .out_dtype = RPI_FLOAT32},
-                              {.op = RPI_OP_multiply, .nin = 2, .in = {2, 0}, .in_dtype = RPI_FLOAT32, .out_dtype = RPI_FLOAT32}};
+  enum { F = RPI_FLOAT32 };
+  struct elem_step step[2] = {
+      {.op = RPI_OP_add, .nin = 2, .in = {0, 1}, .in_dtype = F, .out_dtype = F},
+      {.op = RPI_OP_multiply, .nin = 2, .in = {2, 0}, .in_dtype = F, .out_dtype = F}};
   int shape[1] = {N};
   struct sample in[2] = {{.first = (char*)a, .stride = {1}}, {.first = (char*)b, .stride = {1}}};
   for (int i = 0; i < 2; i++)
-    in[i].view = (struct view){.shape = shape, .stride = in[i].stride, .size = N, .dtype = RPI_FLOAT32,
-                               .ndim = 1, .is_row_major = true};
+    in[i].view = (struct view){.shape = shape, .stride = in[i].stride, .size = N,
+                               .dtype = F, .ndim = 1, .is_row_major = true};
   struct elem_group g = {.ndim = 1, .shape = shape, .nin = 2, .nsteps = 2, .nout = 2, .step = step,
                          .out = (int[]){2, 3}};
   run_group(&g, in, (void*[]){a, b}, (int[]){RPI_FLOAT32, RPI_FLOAT32});
@@ -546,19 +559,22 @@ static void outputs_may_be_the_memory_of_inputs(void** unused) {
 static void a_fused_chain_of_casts_converts_every_time(void** unused) {
   const uint16_t x[2] = {10, 20};
   float got[2];
-  struct elem_step step[2] = {{.op = RPI_OP_astype, .nin = 1, .in = {0}, .in_dtype = RPI_UINT16, .out_dtype = RPI_INT32},
-                              {.op = RPI_OP_astype, .nin = 1, .in = {1}, .in_dtype = RPI_INT32, .out_dtype = RPI_FLOAT32}};
+  enum { U = RPI_UINT16, I = RPI_INT32, F = RPI_FLOAT32 };
+  struct elem_step step[2] = {
+      {.op = RPI_OP_astype, .nin = 1, .in = {0}, .in_dtype = U, .out_dtype = I},
+      {.op = RPI_OP_astype, .nin = 1, .in = {1}, .in_dtype = I, .out_dtype = F}};
   int shape[2] = {2, 1};
   struct sample in = {.first = (const char*)x, .stride = {1, 1}};
-  in.view = (struct view){.shape = shape, .stride = in.stride, .size = 2, .dtype = RPI_UINT16, .ndim = 2,
-                          .is_row_major = true};
+  in.view = (struct view){.shape = shape, .stride = in.stride, .size = 2, .dtype = U,
+                          .ndim = 2, .is_row_major = true};
   struct elem_group g = {.ndim = 2, .shape = shape, .nin = 1, .nsteps = 2, .nout = 1, .step = step,
                          .out = (int[]){2}};
   run_group(&g, &in, (void*[]){got}, (int[]){RPI_FLOAT32});
   assert_true(got[0] == 10 && got[1] == 20);
 }
 
-/* Strided copies ----------------------------------------------------------------------------------- */
+/* Strided copies
+ * ----------------------------------------------------------------------------------- */
 
 static void check_pack(const int* shape, int ndim, int dtype, enum layout layout) {
   struct sample in;
@@ -592,7 +608,8 @@ static void neighbouring_axes_merge_when_one_stride_serves_both(void** unused) {
   const int64_t a[4] = {60, 20, 5, 1}, b[4] = {0, 0, 1, 0};
   int64_t extent[4], sa[4], sb[4];
   const int shape[4] = {2, 3, 4, 5};
-  struct view v[2] = {{.shape = shape, .stride = a, .ndim = 4}, {.shape = shape, .stride = b, .ndim = 4}};
+  struct view v[2] = {{.shape = shape, .stride = a, .ndim = 4},
+                      {.shape = shape, .stride = b, .ndim = 4}};
   assert_int_equal(rpi_nest_joint(extent, (int64_t*[]){sa, sb}, v, 2), 3);
   assert_int_equal(extent[0], 5);
   assert_int_equal(extent[1], 4);

@@ -4,8 +4,8 @@
 
 #include "backend/backend.h"
 
-/* The slots of the backend's table: see struct backend. An output may be the memory of an input of the
- * same size that is row-major. */
+/* The slots of the backend's table: see struct backend. An output may be the memory of an input of
+ * the same size that is row-major. */
 int rpi_cpu_elem_prepare(void** state, const struct elem_group* g, struct rpi_arena* mem);
 int rpi_cpu_elem_run(const struct call* c);
 

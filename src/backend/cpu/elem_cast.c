@@ -1,5 +1,5 @@
-/* astype for every pair of dtypes: see elem_cast.inc.h. The pairs that models use all the time are here as
- * well, as the fallback, and once per instruction set in elem_hot.inc.h. */
+/* astype for every pair of dtypes: see elem_cast.inc.h. The pairs that models use all the time are
+ * here as well, as the fallback, and once per instruction set in elem_hot.inc.h. */
 #include "backend/cpu/elem_cast.inc.h"
 
 #define EACH_WHOLE(X, F) \

@@ -1,6 +1,6 @@
 /* Conversions between element types, as astype does: CAST_DEFINE(FROM, TO) makes a block kernel
- * FROM_to_TO. Float to integer goes toward zero, NaN to 0, and saturates; integers wrap; bool is x != 0; complex
- * gives its real part. The half formats go through float32. */
+ * FROM_to_TO. Float to integer goes toward zero, NaN to 0, and saturates; integers wrap; bool is
+ * x != 0; complex gives its real part. The half formats go through float32. */
 #include "backend/cpu/elem_kernel.h"
 #include "op/generic.h"
 
@@ -19,7 +19,8 @@
 #define CAST_MEM_BFLOAT16 uint16_t
 #define CAST_MEM_COMPLEX64 struct rp_c64
 
-/* The conversions by the kind of the source: I whole, F float32, D float64, C complex64, H and B halves. */
+/* The conversions by the kind of the source: I whole, F float32, D float64, C complex64, H and B
+ * halves. */
 #define CAST_KIND_BOOL I
 #define CAST_KIND_UINT8 I
 #define CAST_KIND_UINT16 I

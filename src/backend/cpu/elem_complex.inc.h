@@ -1,5 +1,5 @@
-/* Kernels of complex64 for one instruction set: ELEM_ISA is scalar, avx2 or avx512. Not vectorized, but
- * fused multiply-add is an instruction or a call. */
+/* Kernels of complex64 for one instruction set: ELEM_ISA is scalar, avx2 or avx512. Not
+ * vectorized, but fused multiply-add is an instruction or a call. */
 #include "backend/cpu/elem_kernel.h"
 #define ELEM_JOIN_(a, b) a##b
 #define ELEM_JOIN(a, b) ELEM_JOIN_(a, b)

@@ -82,7 +82,8 @@ CAST_DEFINE(FLOAT16, FLOAT32)
 CAST_DEFINE(FLOAT32, FLOAT16)
 #endif
 
-/* bfloat16: the integer code of scalar_half.h; narrowing 32 to 16 bits is where AVX2 needs a hand. */
+/* bfloat16: the integer code of scalar_half.h; narrowing 32 to 16 bits is where AVX2 needs a
+ * hand. */
 #if defined(__AVX2__) && !defined(__AVX512F__)
 static inline __m256i to_bfloat16(const float* a) {
   __m256 f = _mm256_loadu_ps(a);

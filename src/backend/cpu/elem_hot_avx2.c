@@ -1,3 +1,4 @@
-/* Element-wise kernels of int32 and bool, select and the usual conversions, avx2: see elem_kernel.h. */
+/* Element-wise kernels of int32 and bool, select and the usual conversions, avx2: see
+ * elem_kernel.h. */
 #define ELEM_ISA avx2
 #include "backend/cpu/elem_hot.inc.h"

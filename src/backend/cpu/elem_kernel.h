@@ -1,11 +1,11 @@
 /* Block kernels of the element-wise operations: one flat loop per row of ops.def and dtype.
  *
  * Invariants:
- * 1. Inputs and output are contiguous; the output may be the memory of an input of the same item size
- *    (element i is read before it is written). Any alignment, any n.
- * 2. float16 and bfloat16 have no kernels of their own beyond conversion to and from float32, copying and
- *    selecting: a group is planned with conversions around the float32 kernel (elem.c), which is what
- *    rounding once at the store means.
+ * 1. Inputs and output are contiguous; the output may be the memory of an input of the same item
+ *    size (element i is read before it is written). Any alignment, any n.
+ * 2. float16 and bfloat16 have no kernels of their own beyond conversion to and from float32,
+ *    copying and selecting: a group is planned with conversions around the float32 kernel
+ *    (elem_plan.c), which is what rounding once at the store means.
  * 3. Every instruction set gives the same bits: the tables differ in speed only. */
 #ifndef RPI_BACKEND_CPU_ELEM_KERNEL_H
 #define RPI_BACKEND_CPU_ELEM_KERNEL_H
@@ -25,7 +25,8 @@ rpi_elem_fn rpi_elem_kernel(int op, int dtype);
 /* astype's kernel. To and from the half formats there is float32, and from float64 to them. */
 rpi_elem_fn rpi_elem_cast(int from, int to);
 
-/* Tables per file; the hot ones exist once per instruction set. Indexed by row, resp. [from][to]. */
+/* Tables per file; the hot ones exist once per instruction set. Indexed by row, resp.
+ * [from][to]. */
 #define RPI_ELEM_TABLES(isa)                                         \
   extern const rpi_elem_fn rpi_elem_f32_##isa[RPI_ELEM_ROWS];        \
   extern const rpi_elem_fn rpi_elem_i32_##isa[RPI_ELEM_ROWS];        \

@@ -4,7 +4,9 @@
  *   ELEM_NAME(row)   name of a row's function         ELEM_TABLE  name of the table
  *   ELEM_T           type of x and y                  ELEM_MEM    type in memory
  *   ELEM_PART        type that PART rows store
- *   ELEM_HAS_FLOAT, _FLOATC, _REAL, _ANY, _NUM, _INT, _LOGIC   1 if rows that take this include it, else 0
+ *   ELEM_HAS_FLOAT, _FLOATC, _REAL, _ANY, _NUM, _INT, _LOGIC   1 if rows that take this have
+ *                    kernels here, else 0
+ *   ELEM_IS_STRUCT   if ELEM_T is a structure
  * All of them are undefined at the end. */
 #include "backend/cpu/elem_kernel.h"
 #include "op/generic.h"
@@ -19,7 +21,8 @@
 #define ELEM_STORE_PART ELEM_PART
 #endif
 
-/* No element depends on another: an output that is an input's memory is read before it is written. */
+/* No element depends on another: an output that is an input's memory is read before it is
+ * written. */
 #define ELEM_LOOP _Pragma("GCC ivdep") for (int64_t i = 0; i < n; i++)
 #define ELEM_LOAD_1                    \
   const ELEM_MEM* a = in[0];           \

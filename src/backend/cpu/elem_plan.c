@@ -6,7 +6,8 @@
 #include "backend/cpu/elem.h"
 #include "base/err.h"
 
-/* Split over threads from about 20 us of work; the unit is a float32 addition per element, 0.1 ns. */
+/* Split over threads from about 20 us of work; the unit is a float32 addition per element, 0.1
+ * ns. */
 enum { PARALLEL_WORK = 200000, MIN_CHUNK_BLOCKS = 16, MAX_CHUNK_BLOCKS = 64 };
 
 /* Inputs from this size on whose neighbours lie this far apart are packed first. */
@@ -248,7 +249,8 @@ static void give_buffer(struct pool* pool, const struct elem_value* v) {
   pool->free[wide][pool->nfree[wide]++] = v->buffer;
 }
 
-/* Give back the buffers that line `i` reads last, of operands whose item size is `item` or is not. */
+/* Give back the buffers that line `i` reads last, of operands whose item size is `item` or is
+ * not. */
 static void give_dying(struct making* m, struct pool* pool, int i, bool same, int item) {
   const struct elem_line* line = &m->p->line[i];
   for (int k = 0; k < line->nin; k++) {
@@ -289,7 +291,8 @@ static void* take(char** at, size_t bytes) {
   return p;
 }
 
-/* Lines that the steps may become: with half formats, operands are widened and the result narrowed. */
+/* Lines that the steps may become: with half formats, operands are widened and the result
+ * narrowed. */
 static size_t count_lines(const struct elem_group* g) {
   size_t n = 0;
   for (int i = 0; i < g->nsteps; i++) {

@@ -1,18 +1,20 @@
 /* What elem_prepare makes of a group and elem_run walks: a register program over blocks.
  *
  * Values are the group's inputs, then the result of every step. Each value has a place:
- *   MOVING    an input that is row-major, or an output: the caller's memory, further by a block each time
- *   LOADED    an input with other strides: a pointer into it while a block lies in one contiguous run,
- *             else gathered into a block buffer
+ *   MOVING    an input that is row-major, or an output: the caller's memory, a block further
+ *             each time
+ *   LOADED    an input with other strides: a pointer into it while a block lies in one contiguous
+ *             run, else gathered into a block buffer
  *   (a large transposed input is packed before the blocks start, and then is MOVING)
  *   FIXED     the same for all blocks: an input that is one element, and steps on such values only
  *   BUFFER    a block buffer, shared by values that are not alive at the same time
  *
  * Invariants:
- * 1. Half formats are converted around float32 kernels: once per value that is read, once per result.
+ * 1. Half formats are converted around float32 kernels: once per value that is read, once per
+ *    result.
  * 2. A step may write to the buffer of an operand that dies there, if the item sizes are equal.
- * 3. An input that is still read after the first output is written has a buffer: it is loaded if the caller
- *    passes the same memory for an output.
+ * 3. An input that is still read after the first output is written has a buffer: it is loaded if
+ *    the caller passes the same memory for an output.
  * 4. Chunk bounds depend on the shape and the steps, never on threads. */
 #ifndef RPI_BACKEND_CPU_ELEM_PLAN_H
 #define RPI_BACKEND_CPU_ELEM_PLAN_H
@@ -22,8 +24,8 @@
 
 enum {
   RPI_ELEM_BLOCK = 512,
-  /* Block buffers by item size: 4 bytes or fewer, and 8. Not a multiple of 4096, or neighbours fall on the
-   * same cache sets. */
+  /* Block buffers by item size: 4 bytes or fewer, and 8. Not a multiple of 4096, or neighbours
+   * fall on the same cache sets. */
   RPI_ELEM_SLOT = RPI_ELEM_BLOCK * 4 + 64,
   RPI_ELEM_WIDE_SLOT = RPI_ELEM_BLOCK * 8 + 64
 };

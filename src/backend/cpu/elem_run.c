@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "core/buffer.h"
 
-/* A thread's block buffers: kept for its next call, freed when it ends. ------------------------- */
+/* A thread's block buffers: kept for its next call, freed when it ends. -------------------- */
 
 struct scratch {
   void* memory;
@@ -168,7 +168,7 @@ static int run_all(const struct elem_plan* p, const struct call* c) {
   return failed ? rpi_fail_memory("block buffers", p->buffers) : 0;
 }
 
-/* Large transposed inputs: packed into memory of their own first. ------------------------------- */
+/* Large transposed inputs: packed into memory of their own first. --------------------------- */
 
 static int pack_far(struct buffer** packed, const void** src, const struct elem_plan* p,
                     const struct call* c) {

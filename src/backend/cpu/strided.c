@@ -157,8 +157,8 @@ struct packing {
   int64_t size;
   int64_t chunk; /* elements; tiles of the transposed axis for transposes */
   struct rpi_nest nest;
-  /* Of a transpose: the axis whose elements lie side by side in src, where a step along it goes in dst,
-   * and the number of bands (of TILE rows along that axis) in all. */
+  /* Of a transpose: the axis whose elements lie side by side in src, where a step along it goes in
+   * dst, and the number of bands (of TILE rows along that axis) in all. */
   int axis;
   int64_t pitch;
   int64_t bands;

@@ -1,9 +1,9 @@
 /* Walking memory with strides: the one place where kernels meet layouts.
  *
- * A nest is a loop nest over the elements of one view in row-major order, simplified: axes of extent 1
- * are dropped and neighbours that one stride serves are merged. Axis 0 of a nest is the innermost.
- * Strides may be negative or zero. Nothing here reads outside the view's elements, and an empty view is
- * never read. */
+ * A nest is a loop nest over the elements of one view in row-major order, simplified: axes of
+ * extent 1 are dropped and neighbours that one stride serves are merged. Axis 0 of a nest is the
+ * innermost. Strides may be negative or zero. Nothing here reads outside the view's elements, and
+ * an empty view is never read. */
 #ifndef RPI_BACKEND_CPU_STRIDED_H
 #define RPI_BACKEND_CPU_STRIDED_H
 
@@ -27,15 +27,16 @@ struct rpi_cursor {
 
 void rpi_nest_make(struct rpi_nest* n, const struct view* v);
 
-/* The same for several views of one shape at once, merging only what all strides allow. `stride[k]` has
- * room for ndim strides of view k, in elements; `extent` likewise. Returns the axes left (at least 1), innermost first. */
+/* The same for several views of one shape at once, merging only what all strides allow.
+ * `stride[k]` has room for ndim strides of view k, in elements; `extent` likewise. Returns the
+ * axes left (at least 1), innermost first. */
 int rpi_nest_joint(int64_t* extent, int64_t* const* stride, const struct view* v, int nviews);
 
 /* The position of element number `i` in row-major order. */
 void rpi_cursor_seek(struct rpi_cursor* c, const struct rpi_nest* n, const void* first, int64_t i);
 
-/* Copy the next `count` elements to contiguous memory and move on. Past the last element the walk starts
- * over. */
+/* Copy the next `count` elements to contiguous memory and move on. Past the last element the walk
+ * starts over. */
 void rpi_cursor_gather(struct rpi_cursor* c, const struct rpi_nest* n, void* dst, int64_t count);
 
 /* Elements from here to the end of the innermost axis. */
