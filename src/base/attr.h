@@ -8,6 +8,7 @@
 #define RPI_CONSTRUCTOR __attribute__((constructor))
 #define RPI_NOINLINE __attribute__((noinline))
 #define RPI_INLINE static inline __attribute__((always_inline))
+#define RPI_PREFETCH(p) __builtin_prefetch(p)
 #define RPI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define RPI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 /* Two's complement wrap, no trap: true when the mathematical result does not fit. */

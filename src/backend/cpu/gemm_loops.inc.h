@@ -223,9 +223,11 @@ static void direct(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_ro
 /* VL rows of up to VL floats, transposed: out[j] has element j of every row. Rows past `rows` repeat the
  * last one (their results are dropped), elements past `n` are 0. */
 RPI_INLINE void load_transposed(vf out[VL], const float* src, int64_t row, int rows, int n) {
-  for (int r = 0; r < VL; r++) {
-    const float* p = src + (r < rows ? r : rows - 1) * row;
-    out[r] = n == VL ? v_load(p) : v_load_part(p, n);
+  if (RPI_LIKELY(rows == VL && n == VL)) {
+    for (int r = 0; r < VL; r++) out[r] = v_load(src + r * row);
+  } else {
+    for (int r = 0; r < VL; r++)
+      out[r] = v_load_part(src + (r < rows ? r : rows - 1) * row, n);
   }
   transpose(out);
 }
@@ -298,10 +300,10 @@ RPI_INLINE float half_to_float(const void* p, int64_t i, int dtype) {
 /* VL consecutive scales or biases of one row, of which n exist. */
 RPI_INLINE vf load_scales(const void* p, int64_t i, int n, int dtype) {
 #if GEMM_ISA == 2
-  if (dtype == 9 && n == VL)
+  if (RPI_LIKELY(dtype == 9 && n == VL))
     return _mm256_cvtph_ps(_mm_loadu_si128((const void*)((const uint16_t*)p + i)));
 #elif GEMM_ISA == 512
-  if (dtype == 9 && n == VL)
+  if (RPI_LIKELY(dtype == 9 && n == VL))
     return _mm512_cvtph_ps(_mm256_loadu_si256((const void*)((const uint16_t*)p + i)));
 #endif
   float part[VL];
@@ -325,17 +327,19 @@ struct qblock {
 RPI_INLINE void apply_word(const int m, const int nb, const int bits, struct qblock* blk, int g,
                            int word, const float* x, int64_t ldx, vf acc[RPI_GEMM_SKINNY][4]) {
   vi v[4];
+#pragma GCC unroll 4
   for (int b = 0; b < nb; b++) v[b] = v_load_bits(&blk[b].word[word]);
+#pragma GCC unroll 8
   for (int j = 0; j < 32 / bits; j++) {
-    vf w[4];
+    vf xv[RPI_GEMM_SKINNY];
+#pragma GCC unroll 2
+    for (int r = 0; r < m; r++) xv[r] = v_set1(x[r * ldx + j]);
+#pragma GCC unroll 4
     for (int b = 0; b < nb; b++) {
-      vf q = v_from_int(v_and(v[b], (1 << bits) - 1));
+      vf w = v_fma(v_from_int(v_and(v[b], (1 << bits) - 1)), blk[b].scale[g], blk[b].bias[g]);
       v[b] = v_shift(v[b], bits);
-      w[b] = v_fma(q, blk[b].scale[g], blk[b].bias[g]);
-    }
-    for (int r = 0; r < m; r++) {
-      vf xv = v_set1(x[r * ldx + j]);
-      for (int b = 0; b < nb; b++) acc[r][b] = v_fma(xv, w[b], acc[r][b]);
+#pragma GCC unroll 2
+      for (int r = 0; r < m; r++) acc[r][b] = v_fma(xv[r], w, acc[r][b]);
     }
   }
 }
@@ -344,6 +348,12 @@ RPI_INLINE void load_window(struct qblock* blk, const struct rpi_qrows* q, int64
                             int64_t g, int n) {
   transpose_scales(blk->scale, q->scales, first, rows, q->row_groups, g, n, q->dtype);
   transpose_scales(blk->bias, q->biases, first, rows, q->row_groups, g, n, q->dtype);
+}
+
+/* Rows are read side by side, which the processor's own prefetcher does not follow: ask for the next
+ * rows, which lie in one piece behind these, as many bytes at a time as are being used up. */
+RPI_INLINE void prefetch_rows(const uint32_t* p, int words) {
+  for (int i = 0; i < words; i += 16) RPI_PREFETCH(p + i);
 }
 
 RPI_INLINE void skinny_q_blocks(const int m, const int nb, const int bits, int64_t first, int rows,
@@ -361,15 +371,20 @@ RPI_INLINE void skinny_q_blocks(const int m, const int nb, const int bits, int64
   }
   for (int64_t g0 = 0; g0 < groups; g0 += VL) {
     int ng = at_most(groups - g0, VL);
-    for (int b = 0; b < nb; b++) load_window(&blk[b], q, first + from[b], count[b], g0, ng);
+    /* The last window starts early where it can, so that its scales are whole vectors too. */
+    int early = groups >= VL ? VL - ng : 0;
+    for (int b = 0; b < nb; b++)
+      load_window(&blk[b], q, first + from[b], count[b], g0 - early, ng + early);
     for (int w0 = 0; w0 < ng * words; w0 += VL) {
       int nw = at_most(ng * words - w0, VL);
       int64_t word = g0 * words + w0;
+      prefetch_rows(q->w + (first + nb * VL) * q->row_words + word * nb * VL, nb * VL * VL);
       for (int b = 0; b < nb; b++)
         load_transposed(blk[b].word, (const float*)q->w + (first + from[b]) * q->row_words + word,
                         q->row_words, count[b], nw);
       for (int i = 0; i < nw; i++)
-        apply_word(m, nb, bits, blk, (w0 + i) / words, i, x + (word + i) * (32 / bits), ldx, acc);
+        apply_word(m, nb, bits, blk, early + (w0 + i) / words, i, x + (word + i) * (32 / bits), ldx,
+                   acc);
     }
   }
   for (int r = 0; r < m; r++)
