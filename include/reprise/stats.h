@@ -10,6 +10,10 @@
 extern "C" {
 #endif
 
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
 /* Counters since mlx_compile. `plans`, unlike `traces`, grow with new input layouts without any call to
  * the host. The last three describe the plan that was made last. */
 typedef struct rp_closure_stats_ {
@@ -23,6 +27,10 @@ typedef struct rp_closure_stats_ {
 
 /* Fill `*out` for a closure made by mlx_compile; an error for any other. Any thread. */
 int rp_closure_get_stats(rp_closure_stats* out, mlx_closure cls);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 
 #ifdef __cplusplus
 }

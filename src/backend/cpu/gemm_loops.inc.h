@@ -352,8 +352,14 @@ RPI_INLINE void load_window(struct qblock* blk, const struct rpi_qrows* q, int64
 
 /* Rows are read side by side, which the processor's own prefetcher does not follow: ask for the next
  * rows, which lie in one piece behind these, as many bytes at a time as are being used up. */
-RPI_INLINE void prefetch_rows(const uint32_t* p, int words) {
-  for (int i = 0; i < words; i += 16) RPI_PREFETCH(p + i);
+RPI_INLINE void prefetch_bytes(const void* p, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64) RPI_PREFETCH((const char*)p + i);
+}
+
+RPI_INLINE void prefetch_scales(const struct rpi_qrows* q, int64_t row, int rows) {
+  int64_t item = q->dtype == 10 ? 4 : 2, at = row * q->row_groups * item;
+  prefetch_bytes((const char*)q->scales + at, rows * q->row_groups * item);
+  prefetch_bytes((const char*)q->biases + at, rows * q->row_groups * item);
 }
 
 RPI_INLINE void skinny_q_blocks(const int m, const int nb, const int bits, int64_t first, int rows,
@@ -369,6 +375,7 @@ RPI_INLINE void skinny_q_blocks(const int m, const int nb, const int bits, int64
     count[b] = at_most(rows - from[b], VL);
     for (int r = 0; r < m; r++) acc[r][b] = v_zero();
   }
+  prefetch_scales(q, first + nb * VL, nb * VL);
   for (int64_t g0 = 0; g0 < groups; g0 += VL) {
     int ng = at_most(groups - g0, VL);
     /* The last window starts early where it can, so that its scales are whole vectors too. */
@@ -378,7 +385,8 @@ RPI_INLINE void skinny_q_blocks(const int m, const int nb, const int bits, int64
     for (int w0 = 0; w0 < ng * words; w0 += VL) {
       int nw = at_most(ng * words - w0, VL);
       int64_t word = g0 * words + w0;
-      prefetch_rows(q->w + (first + nb * VL) * q->row_words + word * nb * VL, nb * VL * VL);
+      prefetch_bytes(q->w + (first + nb * VL) * q->row_words + word * nb * VL,
+                     (int64_t)sizeof *q->w * nb * VL * VL);
       for (int b = 0; b < nb; b++)
         load_transposed(blk[b].word, (const float*)q->w + (first + from[b]) * q->row_words + word,
                         q->row_words, count[b], nw);
