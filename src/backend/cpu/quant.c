@@ -7,6 +7,7 @@
 #include "backend/cpu/batch.h"
 #include "backend/cpu/qmm.h"
 #include "backend/cpu/rows.h"
+#include "backend/cpu/strided.h"
 #include "base/err.h"
 #include "base/thread.h"
 
@@ -101,7 +102,7 @@ static int open_packed(struct packed* p, const struct call* c, int first) {
     if (has_dense_matrix(v)) continue;
     size_t bytes = (size_t)v->size * rpi_dtype_size(v->dtype);
     p->copy[i] = rpi_alloc(bytes);
-    int rc = p->copy[i] ? rpi_cpu.pack(p->copy[i], p->at[i], v) : rpi_fail_memory(c->name, bytes);
+    int rc = p->copy[i] ? rpi_cpu_pack(p->copy[i], p->at[i], v) : rpi_fail_memory(c->name, bytes);
     if (rc) {
       close_packed(p);
       return rc;

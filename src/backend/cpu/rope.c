@@ -22,6 +22,7 @@ struct job {
   int64_t half, step;                    /* step: positions in a chunk */
   bool is_traditional, has_offsets;
   float scale;
+  double log_step; /* log(base) / half */
   const float* inv_freq; /* half, or NULL for float64 */
 };
 
@@ -53,7 +54,7 @@ static int64_t offset_of(const struct job* j, int64_t b) {
   return integer_at(j->c->src[1], j->has_offsets ? b * o->stride[0] : 0, o->dtype);
 }
 
-/* base^(-2 i / dims), or the reciprocal of a period. */
+/* base^(-2 i / dims), from the logarithm of the base, or the reciprocal of a period. */
 static double frequency(const struct job* j, int64_t i) {
   const struct call* c = j->c;
   if (c->nin > 2) {
@@ -64,8 +65,7 @@ static double frequency(const struct job* j, int64_t i) {
     j->k->load(&period, at, 1, 1, f->dtype);
     return (double)(1 / period);
   }
-  double base = rpi_attr_to_double(c->attr[2]);
-  return rp_exp(-(double)i * (rp_log(base) / (double)j->half));
+  return rp_exp(-(double)i * j->log_step);
 }
 
 /* Where row `r` of a batch item starts at position 0: axes 1 to ndim - 3. */
@@ -185,11 +185,16 @@ int rpi_cpu_rope(const struct call* c) {
                   .has_offsets = c->in[1].size > 1,
                   .scale = (float)rpi_attr_to_double(c->attr[3])};
   float keep[KEEP], *inv_freq = keep;
+  if (c->nin == 2 && j.half)
+    j.log_step = rp_log(rpi_attr_to_double(c->attr[2])) / (double)j.half;
   j.rows = x->size / (j.batch * j.positions * j.width);
   if (x->dtype != RPI_FLOAT64) {
     if (j.half > KEEP && !(inv_freq = rpi_alloc((size_t)j.half * sizeof *inv_freq)))
       return rpi_fail_memory("rope", (unsigned long long)j.half * sizeof *inv_freq);
-    for (int64_t i = 0; i < j.half; i++) inv_freq[i] = (float)frequency(&j, i);
+    if (c->nin > 2)
+      for (int64_t i = 0; i < j.half; i++) inv_freq[i] = (float)frequency(&j, i);
+    else
+      j.k->frequencies(inv_freq, j.log_step, j.half);
     j.inv_freq = inv_freq;
   }
   share_out(&j);

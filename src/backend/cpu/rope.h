@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 struct rope_kernels {
+  /* exp(-i log_step), computed in double. */
+  void (*frequencies)(float* f, double log_step, int64_t n);
   /* cos and sin of position * inv_freq[i], the product rounded to float. */
   void (*table)(float* cos, float* sin, const float* inv_freq, float position, int64_t n);
   /* (a, b) -> (a cos - b sin, a sin + b cos), n pairs of floats. In place if out is in. */

@@ -3,6 +3,10 @@
 #include "backend/cpu/rows.h"
 #include "op/scalar_f32.h"
 
+static void frequencies(float* f, double log_step, int64_t n) {
+  for (int64_t i = 0; i < n; i++) f[i] = (float)rp_exp(-(double)i * log_step);
+}
+
 static void table(float* restrict cos, float* restrict sin, const float* restrict inv_freq,
                   float position, int64_t n) {
   for (int64_t i = 0; i < n; i++) cos[i] = rp_cosf(position * inv_freq[i]);
@@ -19,4 +23,4 @@ static void rotate(float* out_a, float* out_b, const float* a, const float* b,
   }
 }
 
-const struct rope_kernels KERNELS = {table, rotate, row_load, row_store};
+const struct rope_kernels KERNELS = {frequencies, table, rotate, row_load, row_store};

@@ -27,7 +27,7 @@ static inline struct keys list_keys(uint64_t bits, uint8_t* room) {
 
 /* exp of x <= 0 (or NaN); 0 below -87. */
 RPI_INLINE float decay(float x) {
-  struct rp_exp_partsf e = rp_exp_splitf(rp_clampf(x, -87, 0));
+  struct rp_exp_partsf e = rp_exp_splitf(x < -87 ? -87 : x);
   float p = (1 + (e.r + e.t)) * rp_pow2if(e.k);
   return x < -87 ? 0 : p;
 }
@@ -170,27 +170,54 @@ static void add_mask(const struct sdpa* a, const struct sdpa_tile* t, int r, int
   for (int i = 0; i < keys.n; i++) t->s[r * SDPA_BLOCK + i] += value[keys.at[i]];
 }
 
-/* The n scores of a row become weights; returns the factor of what was accumulated before. */
-static float weigh(float* restrict s, int n, float* m, float* l) {
-  float top[8], sum[8] = {0};
-  int end = (n + 7) & ~7;
-  for (int i = n; i < end; i++) s[i] = MINUS_INF;
-  for (int k = 0; k < 8; k++) top[k] = *m;
+/* The largest of m and end scores (a multiple of 8). */
+RPI_INLINE float top_of(const float* s, int end, float m) {
+#ifdef __AVX2__
+  __m256 top = _mm256_set1_ps(m);
+  for (int i = 0; i < end; i += 8) top = _mm256_max_ps(_mm256_loadu_ps(s + i), top);
+  __m128 half = _mm_max_ps(_mm256_castps256_ps128(top), _mm256_extractf128_ps(top, 1));
+  half = _mm_max_ps(half, _mm_movehl_ps(half, half));
+  return _mm_cvtss_f32(_mm_max_ss(half, _mm_movehdup_ps(half)));
+#else
+  for (int i = 0; i < end; i++) m = s[i] > m ? s[i] : m;
+  return m;
+#endif
+}
+
+/* The sum of end weights in 8 lanes. */
+RPI_INLINE float sum_of(const float* s, int end) {
+  float lane[8] = {0};
+#ifdef __AVX2__
+  __m256 sum = _mm256_setzero_ps();
+  for (int i = 0; i < end; i += 8) sum = _mm256_add_ps(sum, _mm256_loadu_ps(s + i));
+  _mm256_storeu_ps(lane, sum);
+#else
   for (int i = 0; i < end; i += 8)
-    for (int k = 0; k < 8; k++) top[k] = s[i + k] > top[k] ? s[i + k] : top[k];
-  float max = top[0];
-  for (int k = 1; k < 8; k++) max = top[k] > max ? top[k] : max;
-  if (max == MINUS_INF) { /* only scores of -inf so far; NaN is caught by the sum */
-    for (int i = 0; i < end; i++) s[i] = s[i] == s[i] ? 0 : s[i];
-    max = 0;
-  } else {
+    for (int k = 0; k < 8; k++) lane[k] += s[i + k];
+#endif
+  return add_lanes(lane);
+}
+
+static inline void decay_all(float* s, int end, float max) {
+  if (end == SDPA_BLOCK) /* the usual length, unrolled */
+    for (int i = 0; i < SDPA_BLOCK; i++) s[i] = decay(s[i] - max);
+  else
     for (int i = 0; i < end; i++) s[i] = decay(s[i] - max);
-  }
-  for (int i = 0; i < end; i += 8)
-    for (int k = 0; k < 8; k++) sum[k] += s[i + k];
-  float c = *m == max ? 1 : decay(*m - max);
-  *l = RP_FMAF(*l, c, add_lanes(sum));
-  *m = max == 0 && *l == 0 ? MINUS_INF : max;
+}
+
+/* The n scores of a row become weights; returns the factor of what was accumulated before. A NaN among them may
+ * or may not be taken for the maximum, but always reaches the sum. */
+static float weigh(float* s, int n, float* m, float* l) {
+  int end = (n + 7) & ~7;
+  float before = *m;
+  for (int i = n; i < end; i++) s[i] = MINUS_INF;
+  float max = top_of(s, end, before);
+  bool is_empty = max == MINUS_INF; /* only scores of -inf so far */
+  if (is_empty) max = 0;
+  float c = before == max ? 1 : decay(before - max);
+  decay_all(s, end, max);
+  *l = RP_FMAF(*l, c, sum_of(s, end));
+  *m = is_empty && *l == 0 ? MINUS_INF : max;
   return c;
 }
 
