@@ -14,8 +14,11 @@ static inline double value_at(const struct tensor* t, int64_t k) {
     case RPI_BFLOAT16: return (double)rp_bf16_to_f32((uint16_t)raw);
     case RPI_FLOAT32: return (double)rp_from_bitsf((uint32_t)raw);
     case RPI_FLOAT64: return rp_from_bits(raw);
-    default: return (double)(int64_t)raw;
+    default: break;
   }
+  if (rpi_dtype_kind(t->view.dtype) != RPI_KIND_I) return (double)raw;
+  int shift = 64 - 8 * (int)rpi_dtype_size(t->view.dtype);
+  return (double)((int64_t)(raw << shift) >> shift);
 }
 
 static inline void set_value(struct tensor* t, int64_t k, double x) {
