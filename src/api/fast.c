@@ -1,9 +1,11 @@
-/* fast.h: norms, rotary positions and attention. The kernels of other machines are in fast_kernel.c. */
+/* fast.h: norms, rotary positions and attention. The kernels of other machines are in
+ * fast_kernel.c. */
 #include "api/call.h"
 
 #include <string.h>
 
-/* x in the dtype it gets together with the other inputs (NULL where not given), at least floating. */
+/* x in the dtype it gets together with the other inputs (NULL where not given), at least floating.
+ */
 static struct array* promoted(struct build* b, struct array* x, struct array* const* with, int n) {
   if (b->failed) return NULL;
   int d = x->dtype;
@@ -64,8 +66,7 @@ static struct array* rope(struct build* b, mlx_array x, const struct rope_args* 
   if (r->base.has_value == (f != NULL))
     return rpi_build_fail(b, RP_ERR_ARGUMENT, "%s base and freqs are given; exactly one is needed.",
                           f ? "Both" : "Neither");
-  int64_t attr[4] = {r->dims, r->traditional,
-                     rpi_attr_from_double(f ? 0.0 : (double)r->base.value),
+  int64_t attr[4] = {r->dims, r->traditional, rpi_attr_from_double(f ? 0.0 : (double)r->base.value),
                      rpi_attr_from_double((double)r->scale)};
   return rpi_op(b, RPI_OP_rope, (struct array*[]){in, offset, f}, f ? 3 : 2, attr, 4);
 }
@@ -97,8 +98,8 @@ static void read_mask_mode(struct build* b, const char* mode, bool has_mask, boo
   *is_causal = strcmp(mode, "causal") == 0;
   *is_array = strcmp(mode, "array") == 0 || (!*mode && has_mask);
   if (*mode && !*is_causal && !*is_array)
-    rpi_build_fail(b, RP_ERR_ARGUMENT, "The mask mode \"%.40s\" is none of \"\", \"causal\", \"array\".",
-                   mode);
+    rpi_build_fail(b, RP_ERR_ARGUMENT,
+                   "The mask mode \"%.40s\" is none of \"\", \"causal\", \"array\".", mode);
   else if (*is_causal && has_mask)
     rpi_build_fail(b, RP_ERR_ARGUMENT, "A causal mask and an array are given.");
   else if (*is_array && !has_mask)
@@ -118,7 +119,8 @@ static struct array* attention(struct build* b, struct array* const* qkv, float 
       mask = rpi_astype(b, mask, d);
     all[n++] = mask;
   }
-  if (sinks) all[n++] = rpi_dtype_kind(sinks->dtype) == RPI_KIND_F ? sinks : rpi_astype(b, sinks, d);
+  if (sinks)
+    all[n++] = rpi_dtype_kind(sinks->dtype) == RPI_KIND_F ? sinks : rpi_astype(b, sinks, d);
   int64_t attr[4] = {rpi_attr_from_double((double)scale), is_causal, mask != NULL, sinks != NULL};
   return rpi_op(b, RPI_OP_sdpa, all, n, attr, 4);
 }

@@ -39,8 +39,8 @@ int mlx_addmm(mlx_array* res, const mlx_array c, const mlx_array a, const mlx_ar
 
 /* ---- sums of products over other axes -------------------------------------------------------- */
 
-/* The summed axes as one, at the end (of the first factor) or in front (of the second, whose other axes
- * become one too). The first factor keeps its other axes: they are a batch, or none. */
+/* The summed axes as one, at the end (of the first factor) or in front (of the second, whose other
+ * axes become one too). The first factor keeps its other axes: they are a batch, or none. */
 static struct array* as_factor(struct build* b, struct array* x, const int* sum, int nsum,
                                bool is_first) {
   int perm[RPI_MAX_NDIM] = {0}, nfree = 0, at = 0;
@@ -75,8 +75,10 @@ static struct array* contract(struct build* b, struct array* x, struct array* y,
   if (b->failed) return NULL;
   for (int i = 0; i < n; i++)
     if (x->shape[ax[i]] != y->shape[ay[i]])
-      return rpi_build_fail(b, RP_ERR_SHAPE, "Axis %d of the first input has %d elements and axis %d "
-                            "of the second %d.", ax[i], x->shape[ax[i]], ay[i], y->shape[ay[i]]);
+      return rpi_build_fail(b, RP_ERR_SHAPE,
+                            "Axis %d of the first input has %d elements and axis %d "
+                            "of the second %d.",
+                            ax[i], x->shape[ax[i]], ay[i], y->shape[ay[i]]);
   int nfree = free_extents(y, ay, n, shape), out = x->ndim - n + nfree;
   if (out > RPI_MAX_NDIM)
     return rpi_build_fail(b, RP_ERR_SHAPE, "%d dimensions; at most %d are supported.", out,
@@ -111,8 +113,7 @@ static int pair_axes(struct build* b, int* out, const int* axes, int n, int ndim
   for (int i = 0; i < n; i++) {
     if ((b->failed = rpi_axis(&out[i], b->name, axes[i], ndim))) return b->failed;
     for (int k = 0; k < i; k++)
-      if (out[k] == out[i])
-        rpi_build_fail(b, RP_ERR_ARGUMENT, "Axis %d is given twice.", axes[i]);
+      if (out[k] == out[i]) rpi_build_fail(b, RP_ERR_ARGUMENT, "Axis %d is given twice.", axes[i]);
     if (b->failed) return b->failed;
   }
   return 0;
@@ -142,8 +143,8 @@ int mlx_tensordot_axis(mlx_array* res, const mlx_array a, const mlx_array b, int
   rpi_begin(&m, "tensordot", s);
   struct array *x = rpi_arg(&m, a), *y = rpi_arg(&m, b);
   if (!m.failed && (axis < 0 || axis > x->ndim || axis > y->ndim))
-    rpi_build_fail(&m, RP_ERR_ARGUMENT, "%d axes of inputs with %d and %d dimensions.", axis, x->ndim,
-                   y->ndim);
+    rpi_build_fail(&m, RP_ERR_ARGUMENT, "%d axes of inputs with %d and %d dimensions.", axis,
+                   x->ndim, y->ndim);
   for (int i = 0; i < axis && !m.failed; i++) {
     ax[i] = x->ndim - axis + i;
     ay[i] = i;
@@ -152,7 +153,8 @@ int mlx_tensordot_axis(mlx_array* res, const mlx_array a, const mlx_array b, int
   return rpi_finish(&m, res, r);
 }
 
-/* Axes of 1 are put between those of x (after each) and y (before each); the product's pairs then merge. */
+/* Axes of 1 are put between those of x (after each) and y (before each); the product's pairs then
+ * merge. */
 static struct array* kron(struct build* b, struct array* x, struct array* y) {
   int axes[RPI_MAX_NDIM];
   if (b->failed) return NULL;
@@ -190,16 +192,18 @@ static struct format read_format(struct build* b, mlx_optional_int group, mlx_op
                                  const char* mode) {
   struct format f = {group.has_value ? group.value : 64, bits.has_value ? bits.value : 4};
   if (!mode || strcmp(mode, "affine") == 0) return f;
-  bool is_known = strcmp(mode, "mxfp4") == 0 || strcmp(mode, "mxfp8") == 0 ||
-                  strcmp(mode, "nvfp4") == 0;
-  rpi_build_fail(b, is_known ? RP_ERR_UNSUPPORTED : RP_ERR_ARGUMENT, is_known
-                 ? "The quantization mode \"%.40s\" is not supported; \"affine\" is."
-                 : "The quantization mode \"%.40s\" is unknown.", mode);
+  bool is_known =
+      strcmp(mode, "mxfp4") == 0 || strcmp(mode, "mxfp8") == 0 || strcmp(mode, "nvfp4") == 0;
+  rpi_build_fail(b, is_known ? RP_ERR_UNSUPPORTED : RP_ERR_ARGUMENT,
+                 is_known ? "The quantization mode \"%.40s\" is not supported; \"affine\" is."
+                          : "The quantization mode \"%.40s\" is unknown.",
+                 mode);
   return f;
 }
 
 static void refuse_global_scale(struct build* b, mlx_array scale) {
-  if (scale.ctx) rpi_build_fail(b, RP_ERR_ARGUMENT, "A global scale does not go with mode \"affine\".");
+  if (scale.ctx)
+    rpi_build_fail(b, RP_ERR_ARGUMENT, "A global scale does not go with mode \"affine\".");
 }
 
 int mlx_quantize(mlx_vector_array* res, const mlx_array w, mlx_optional_int group_size,
@@ -229,9 +233,10 @@ static int join_sides(struct build* b, struct array** scales, struct array** bia
   return d;
 }
 
-int mlx_dequantize(mlx_array* res, const mlx_array w, const mlx_array scales, const mlx_array biases,
-                   mlx_optional_int group_size, mlx_optional_int bits, const char* mode,
-                   const mlx_array global_scale, mlx_optional_dtype dtype, const mlx_stream s) {
+int mlx_dequantize(mlx_array* res, const mlx_array w, const mlx_array scales,
+                   const mlx_array biases, mlx_optional_int group_size, mlx_optional_int bits,
+                   const char* mode, const mlx_array global_scale, mlx_optional_dtype dtype,
+                   const mlx_stream s) {
   struct build b;
   struct array* y = NULL;
   rpi_begin(&b, "dequantize", s);
@@ -246,9 +251,10 @@ int mlx_dequantize(mlx_array* res, const mlx_array w, const mlx_array scales, co
   return rpi_finish(&b, res, y);
 }
 
-int mlx_quantized_matmul(mlx_array* res, const mlx_array x, const mlx_array w, const mlx_array scales,
-                         const mlx_array biases, bool transpose, mlx_optional_int group_size,
-                         mlx_optional_int bits, const char* mode, const mlx_stream s) {
+int mlx_quantized_matmul(mlx_array* res, const mlx_array x, const mlx_array w,
+                         const mlx_array scales, const mlx_array biases, bool transpose,
+                         mlx_optional_int group_size, mlx_optional_int bits, const char* mode,
+                         const mlx_stream s) {
   struct build b;
   struct array* y = NULL;
   rpi_begin(&b, "quantized_matmul", s);

@@ -46,8 +46,8 @@ int rpi_rule_norm(struct rule* r) {
   if (r->op == RPI_OP_layer_norm) {
     int64_t given = r->attr[1];
     if (given < 0 || given > 3 || r->nin != 1 + (int)(given & 1) + (int)(given >> 1))
-      return rpi_fail(RP_ERR_ARGUMENT, "[%s] %d inputs do not go with attribute %lld.", r->name, r->nin,
-                      (long long)given);
+      return rpi_fail(RP_ERR_ARGUMENT, "[%s] %d inputs do not go with attribute %lld.", r->name,
+                      r->nin, (long long)given);
   }
   rpi_rule_set_like(r, 0, r->in[0].dtype);
   return 0;
@@ -61,8 +61,8 @@ static int check_offset(const struct rule* r) {
                     rpi_dtype_names[o->dtype]);
   bool is_one = rpi_shape_size(o->shape, o->ndim) == 1 && o->ndim <= 1;
   if (!is_one && (o->ndim != 1 || o->shape[0] != x->shape[0]))
-    return rpi_fail(RP_ERR_SHAPE, "[%s] The offset has shape %s; one element or %d are needed.", r->name,
-                    rpi_shape_text(text, sizeof text, o->shape, o->ndim), x->shape[0]);
+    return rpi_fail(RP_ERR_SHAPE, "[%s] The offset has shape %s; one element or %d are needed.",
+                    r->name, rpi_shape_text(text, sizeof text, o->shape, o->ndim), x->shape[0]);
   return 0;
 }
 
@@ -77,8 +77,10 @@ int rpi_rule_rope(struct rule* r) {
                     r->name, rpi_shape_text(text, sizeof text, x->shape, x->ndim));
   int64_t dims = r->attr[0];
   if (dims < 0 || dims % 2 || dims > x->shape[x->ndim - 1])
-    return rpi_fail(RP_ERR_ARGUMENT, "[%s] %lld dims to rotate; an even number up to the last dimension "
-                    "%d is needed.", r->name, (long long)dims, x->shape[x->ndim - 1]);
+    return rpi_fail(RP_ERR_ARGUMENT,
+                    "[%s] %lld dims to rotate; an even number up to the last dimension "
+                    "%d is needed.",
+                    r->name, (long long)dims, x->shape[x->ndim - 1]);
   if ((rc = check_offset(r))) return rc;
   if (r->nin > 2) {
     const struct operand* f = &r->in[2];
@@ -94,8 +96,8 @@ int rpi_rule_rope(struct rule* r) {
 static int refuse_attention(const struct rule* r) {
   const struct operand *q = &r->in[0], *k = &r->in[1], *v = &r->in[2];
   char tq[TEXT], tk[TEXT], tv[TEXT];
-  return rpi_fail(RP_ERR_SHAPE, "[%s] Queries %s, keys %s and values %s do not go together.", r->name,
-                  rpi_shape_text(tq, sizeof tq, q->shape, q->ndim),
+  return rpi_fail(RP_ERR_SHAPE, "[%s] Queries %s, keys %s and values %s do not go together.",
+                  r->name, rpi_shape_text(tq, sizeof tq, q->shape, q->ndim),
                   rpi_shape_text(tk, sizeof tk, k->shape, k->ndim),
                   rpi_shape_text(tv, sizeof tv, v->shape, v->ndim));
 }
@@ -106,15 +108,18 @@ static int check_attention(const struct rule* r) {
   if (rc) return rc;
   if (k->dtype != q->dtype || v->dtype != q->dtype)
     return rpi_fail(RP_ERR_DTYPE, "[%s] Queries, keys and values are %s, %s and %s.", r->name,
-                    rpi_dtype_names[q->dtype], rpi_dtype_names[k->dtype], rpi_dtype_names[v->dtype]);
+                    rpi_dtype_names[q->dtype], rpi_dtype_names[k->dtype],
+                    rpi_dtype_names[v->dtype]);
   if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4) return refuse_attention(r);
   bool fits = k->shape[0] == q->shape[0] && v->shape[0] == q->shape[0] &&
-              k->shape[1] == v->shape[1] && k->shape[2] == v->shape[2] && k->shape[3] == q->shape[3];
+              k->shape[1] == v->shape[1] && k->shape[2] == v->shape[2] &&
+              k->shape[3] == q->shape[3];
   if (!fits) return refuse_attention(r);
   int hq = q->shape[1], hkv = k->shape[1];
   if (hkv == 0 ? hq != 0 : hq % hkv)
-    return rpi_fail(RP_ERR_SHAPE, "[%s] %d heads of queries are not a multiple of %d heads of keys.",
-                    r->name, hq, hkv);
+    return rpi_fail(RP_ERR_SHAPE,
+                    "[%s] %d heads of queries are not a multiple of %d heads of keys.", r->name, hq,
+                    hkv);
   return 0;
 }
 
@@ -130,8 +135,8 @@ static int check_mask(const struct rule* r, const struct operand* m) {
                     rpi_shape_text(tm, sizeof tm, m->shape, m->ndim),
                     rpi_shape_text(tw, sizeof tw, want, 4));
   if (m->dtype != RPI_BOOL && rpi_dtype_kind(m->dtype) != RPI_KIND_F)
-    return rpi_fail(RP_ERR_DTYPE, "[%s] The mask is %s; bool or a floating dtype is needed.", r->name,
-                    rpi_dtype_names[m->dtype]);
+    return rpi_fail(RP_ERR_DTYPE, "[%s] The mask is %s; bool or a floating dtype is needed.",
+                    r->name, rpi_dtype_names[m->dtype]);
   return 0;
 }
 
@@ -142,7 +147,8 @@ int rpi_rule_sdpa(struct rule* r) {
   if (rc) return rc;
   bool has_mask = r->attr[2] != 0, has_sinks = r->attr[3] != 0;
   if (r->nin != 3 + has_mask + has_sinks)
-    return rpi_fail(RP_ERR_ARGUMENT, "[%s] %d inputs do not go with the attributes.", r->name, r->nin);
+    return rpi_fail(RP_ERR_ARGUMENT, "[%s] %d inputs do not go with the attributes.", r->name,
+                    r->nin);
   if ((rc = check_attention(r))) return rc;
   if (has_mask && (rc = check_mask(r, &r->in[3]))) return rc;
   if (has_sinks) {
@@ -155,7 +161,7 @@ int rpi_rule_sdpa(struct rule* r) {
   }
   r->nout = 1;
   r->out[0].dtype = q->dtype;
-  r->out[0].shape = (struct shape){
-      .ndim = 4, .dim = {q->shape[0], q->shape[1], q->shape[2], v->shape[3]}};
+  r->out[0].shape =
+      (struct shape){.ndim = 4, .dim = {q->shape[0], q->shape[1], q->shape[2], v->shape[3]}};
   return rpi_shape_check(&r->out[0].shape, r->name);
 }

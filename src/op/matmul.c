@@ -1,7 +1,7 @@
 /* Shapes of matrix products.
  *
- * A 1-D first input is a row and a 1-D second one a column; the axis they lack is missing in the result
- * too. Batch axes broadcast. Both inputs have one dtype, which is the result's. */
+ * A 1-D first input is a row and a 1-D second one a column; the axis they lack is missing in the
+ * result too. Batch axes broadcast. Both inputs have one dtype, which is the result's. */
 #include <string.h>
 
 #include "base/err.h"
@@ -12,11 +12,12 @@ enum { TEXT = 160 };
 static int refuse(const struct rule* r, const struct operand* a, const struct operand* b) {
   char ta[TEXT], tb[TEXT];
   const char* axis = b->ndim > 1 ? "second to last" : "last";
-  return rpi_fail(RP_ERR_SHAPE,
-                  "[%s] Last dimension of first input with shape %s must match %s dimension of second "
-                  "input with shape %s.",
-                  r->name, rpi_shape_text(ta, sizeof ta, a->shape, a->ndim), axis,
-                  rpi_shape_text(tb, sizeof tb, b->shape, b->ndim));
+  return rpi_fail(
+      RP_ERR_SHAPE,
+      "[%s] Last dimension of first input with shape %s must match %s dimension of second "
+      "input with shape %s.",
+      r->name, rpi_shape_text(ta, sizeof ta, a->shape, a->ndim), axis,
+      rpi_shape_text(tb, sizeof tb, b->shape, b->ndim));
 }
 
 static int set_product_shape(struct rule* r, const struct operand* a, const struct operand* b) {
@@ -39,8 +40,7 @@ static int check_product(struct rule* r) {
   if (a->dtype != b->dtype)
     return rpi_fail(RP_ERR_DTYPE, "[%s] The inputs are %s and %s; one dtype is needed.", r->name,
                     rpi_dtype_names[a->dtype], rpi_dtype_names[b->dtype]);
-  if (a->dtype == RPI_BOOL)
-    return rpi_fail(RP_ERR_DTYPE, "[%s] Not supported for bool.", r->name);
+  if (a->dtype == RPI_BOOL) return rpi_fail(RP_ERR_DTYPE, "[%s] Not supported for bool.", r->name);
   if (a->shape[a->ndim - 1] != b->shape[b->ndim > 1 ? b->ndim - 2 : 0]) return refuse(r, a, b);
   r->nout = 1;
   r->out[0].dtype = a->dtype;
@@ -68,8 +68,9 @@ int rpi_rule_addmm(struct rule* r) {
   if (rc) return rc;
   if (!rpi_shape_equal(joined.dim, joined.ndim, out->dim, out->ndim)) {
     char tc[TEXT], to[TEXT];
-    return rpi_fail(RP_ERR_SHAPE, "[%s] The term with shape %s does not broadcast to the product's %s.",
-                    r->name, rpi_shape_text(tc, sizeof tc, c->shape, c->ndim),
+    return rpi_fail(RP_ERR_SHAPE,
+                    "[%s] The term with shape %s does not broadcast to the product's %s.", r->name,
+                    rpi_shape_text(tc, sizeof tc, c->shape, c->ndim),
                     rpi_shape_text(to, sizeof to, out->dim, out->ndim));
   }
   return 0;

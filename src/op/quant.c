@@ -1,7 +1,7 @@
 /* Shapes of affine quantization: groups along the last axis, values packed into uint32 words.
  *
- * A row of n values in `bits` bits takes n bits / 32 words, value i in bits [i bits, (i + 1) bits) of the
- * row read as one little-endian number, and has n / group scales and biases. */
+ * A row of n values in `bits` bits takes n bits / 32 words, value i in bits [i bits, (i + 1) bits)
+ * of the row read as one little-endian number, and has n / group scales and biases. */
 #include <limits.h>
 #include <string.h>
 
@@ -49,8 +49,10 @@ int rpi_rule_quantize(struct rule* r) {
     return rpi_fail(RP_ERR_DTYPE, "[%s] Not supported for %s.", r->name, rpi_dtype_names[w->dtype]);
   int n = w->shape[w->ndim - 1];
   if (n % group)
-    return rpi_fail(RP_ERR_SHAPE, "[%s] The last dimension of shape %s is not divisible by the group "
-                    "size %d.", r->name, rpi_shape_text(text, sizeof text, w->shape, w->ndim), group);
+    return rpi_fail(RP_ERR_SHAPE,
+                    "[%s] The last dimension of shape %s is not divisible by the group "
+                    "size %d.",
+                    r->name, rpi_shape_text(text, sizeof text, w->shape, w->ndim), group);
   r->nout = 3;
   set_out(r, 0, w, (int)((int64_t)n * bits / 32), RPI_UINT32);
   set_out(r, 1, w, n / group, w->dtype);
@@ -60,8 +62,10 @@ int rpi_rule_quantize(struct rule* r) {
 
 static int refuse_parts(const struct rule* r, const struct operand* w, const struct operand* s) {
   char tw[TEXT], ts[TEXT];
-  return rpi_fail(RP_ERR_SHAPE, "[%s] The packed matrix with shape %s does not go with scales or biases "
-                  "of shape %s.", r->name, rpi_shape_text(tw, sizeof tw, w->shape, w->ndim),
+  return rpi_fail(RP_ERR_SHAPE,
+                  "[%s] The packed matrix with shape %s does not go with scales or biases "
+                  "of shape %s.",
+                  r->name, rpi_shape_text(tw, sizeof tw, w->shape, w->ndim),
                   rpi_shape_text(ts, sizeof ts, s->shape, s->ndim));
 }
 
@@ -74,8 +78,10 @@ static int check_matrix(const struct rule* r, int first, int64_t group, int64_t 
     return rpi_fail(RP_ERR_DTYPE, "[%s] The packed matrix is %s; uint32 is needed.", r->name,
                     rpi_dtype_names[w->dtype]);
   if (!is_real_float(s->dtype) || !is_real_float(b->dtype))
-    return rpi_fail(RP_ERR_DTYPE, "[%s] Scales are %s and biases %s; float16, bfloat16 or float32 are "
-                    "needed.", r->name, rpi_dtype_names[s->dtype], rpi_dtype_names[b->dtype]);
+    return rpi_fail(RP_ERR_DTYPE,
+                    "[%s] Scales are %s and biases %s; float16, bfloat16 or float32 are "
+                    "needed.",
+                    r->name, rpi_dtype_names[s->dtype], rpi_dtype_names[b->dtype]);
   if (s->dtype != b->dtype)
     return rpi_fail(RP_ERR_DTYPE, "[%s] Scales are %s and biases %s; one dtype is needed.", r->name,
                     rpi_dtype_names[s->dtype], rpi_dtype_names[b->dtype]);
@@ -103,7 +109,8 @@ int rpi_rule_dequantize(struct rule* r) {
   return rpi_shape_check(&r->out[0].shape, r->name);
 }
 
-/* x (..., K) with the matrix (..., N, K) when transposed, else (..., K, N); batch axes broadcast. */
+/* x (..., K) with the matrix (..., N, K) when transposed, else (..., K, N); batch axes broadcast.
+ */
 int rpi_rule_quantized_matmul(struct rule* r) {
   const struct operand *x = &r->in[0], *w = &r->in[1];
   struct shape* out = &r->out[0].shape;
@@ -114,9 +121,10 @@ int rpi_rule_quantized_matmul(struct rule* r) {
   int64_t k = r->attr[0] ? columns : rows, n = r->attr[0] ? rows : columns;
   char tx[TEXT], tw[TEXT];
   if (x->ndim < 1 || x->shape[x->ndim - 1] != k)
-    return rpi_fail(RP_ERR_SHAPE, "[%s] Last dimension of first input with shape %s must be %lld for the "
-                    "packed matrix with shape %s.", r->name,
-                    rpi_shape_text(tx, sizeof tx, x->shape, x->ndim), (long long)k,
+    return rpi_fail(RP_ERR_SHAPE,
+                    "[%s] Last dimension of first input with shape %s must be %lld for the "
+                    "packed matrix with shape %s.",
+                    r->name, rpi_shape_text(tx, sizeof tx, x->shape, x->ndim), (long long)k,
                     rpi_shape_text(tw, sizeof tw, w->shape, w->ndim));
   int dtype = rpi_dtype_promote(x->dtype, rpi_dtype_promote(r->in[2].dtype, r->in[3].dtype));
   if (!is_real_float(x->dtype) || x->dtype != dtype)

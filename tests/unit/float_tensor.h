@@ -10,11 +10,16 @@
 static inline double value_at(const struct tensor* t, int64_t k) {
   uint64_t raw = tensor_get(t, k);
   switch (t->view.dtype) {
-    case RPI_FLOAT16: return (double)rp_f16_to_f32((uint16_t)raw);
-    case RPI_BFLOAT16: return (double)rp_bf16_to_f32((uint16_t)raw);
-    case RPI_FLOAT32: return (double)rp_from_bitsf((uint32_t)raw);
-    case RPI_FLOAT64: return rp_from_bits(raw);
-    default: break;
+    case RPI_FLOAT16:
+      return (double)rp_f16_to_f32((uint16_t)raw);
+    case RPI_BFLOAT16:
+      return (double)rp_bf16_to_f32((uint16_t)raw);
+    case RPI_FLOAT32:
+      return (double)rp_from_bitsf((uint32_t)raw);
+    case RPI_FLOAT64:
+      return rp_from_bits(raw);
+    default:
+      break;
   }
   if (rpi_dtype_kind(t->view.dtype) != RPI_KIND_I) return (double)raw;
   int shift = 64 - 8 * (int)rpi_dtype_size(t->view.dtype);
@@ -24,11 +29,20 @@ static inline double value_at(const struct tensor* t, int64_t k) {
 static inline void set_value(struct tensor* t, int64_t k, double x) {
   uint64_t raw;
   switch (t->view.dtype) {
-    case RPI_FLOAT16: raw = rp_f64_to_f16(x); break;
-    case RPI_BFLOAT16: raw = rp_f64_to_bf16(x); break;
-    case RPI_FLOAT32: raw = rp_bitsf((float)x); break;
-    case RPI_FLOAT64: raw = rp_bits(x); break;
-    default: raw = (uint64_t)(int64_t)x;
+    case RPI_FLOAT16:
+      raw = rp_f64_to_f16(x);
+      break;
+    case RPI_BFLOAT16:
+      raw = rp_f64_to_bf16(x);
+      break;
+    case RPI_FLOAT32:
+      raw = rp_bitsf((float)x);
+      break;
+    case RPI_FLOAT64:
+      raw = rp_bits(x);
+      break;
+    default:
+      raw = (uint64_t)(int64_t)x;
   }
   tensor_put(t, k, raw);
 }

@@ -1,5 +1,5 @@
-/* Norms, rotary positions and attention: against naive loops in double, and bit for bit against themselves in
- * other layouts, chunks, thread counts and instruction sets. */
+/* Norms, rotary positions and attention: against naive loops in double, and bit for bit against
+ * themselves in other layouts, chunks, thread counts and instruction sets. */
 #include "float_tensor.h"
 
 #include "backend/cpu/isa.h"
@@ -13,15 +13,22 @@ int rpi_cpu_sdpa(const struct call* c);
 /* ---- norms ----------------------------------------------------------------------------------- */
 
 static struct tensor* rms(struct tensor* x, struct tensor* w) {
-  return launch(&(struct launch){.rule = rpi_rule_norm, .kernel = rpi_cpu_rms_norm, .nin = w ? 2 : 1,
-                                 .in = {x, w}, .nattr = 1,
+  return launch(&(struct launch){.rule = rpi_rule_norm,
+                                 .kernel = rpi_cpu_rms_norm,
+                                 .nin = w ? 2 : 1,
+                                 .in = {x, w},
+                                 .nattr = 1,
                                  .attr = WORDS(rpi_attr_from_double(1e-5))});
 }
 
 static struct tensor* layer(struct tensor* x, struct tensor* w, struct tensor* b) {
-  return launch(&(struct launch){.rule = rpi_rule_norm, .kernel = rpi_cpu_layer_norm,
-                                 .nin = 1 + !!w + !!b, .in = {x, w ? w : b, w ? b : NULL}, .nattr = 2,
-                                 .attr = WORDS(rpi_attr_from_double(1e-5), (w ? 1 : 0) | (b ? 2 : 0))});
+  return launch(
+      &(struct launch){.rule = rpi_rule_norm,
+                       .kernel = rpi_cpu_layer_norm,
+                       .nin = 1 + !!w + !!b,
+                       .in = {x, w ? w : b, w ? b : NULL},
+                       .nattr = 2,
+                       .attr = WORDS(rpi_attr_from_double(1e-5), (w ? 1 : 0) | (b ? 2 : 0))});
 }
 
 static double norm_reference(const struct tensor* x, const struct tensor* w, const struct tensor* b,
@@ -38,7 +45,10 @@ static double norm_reference(const struct tensor* x, const struct tensor* w, con
 }
 
 static double tolerance_of(int dtype) {
-  return dtype == RPI_FLOAT64 ? 1e-13 : dtype == RPI_FLOAT32 ? 4e-6 : dtype == RPI_FLOAT16 ? 4e-3 : 3e-2;
+  return dtype == RPI_FLOAT64   ? 1e-13
+         : dtype == RPI_FLOAT32 ? 4e-6
+         : dtype == RPI_FLOAT16 ? 4e-3
+                                : 3e-2;
 }
 
 static void check_norms(int dtype, int width) {
@@ -90,10 +100,13 @@ static void norms_have_the_same_bits_on_every_instruction_set(void** state) {
 
 static struct tensor* rope(struct tensor* x, struct tensor* offset, struct tensor* freqs, int dims,
                            bool traditional, double scale) {
-  return launch(&(struct launch){.rule = rpi_rule_rope, .kernel = rpi_cpu_rope, .nin = freqs ? 3 : 2,
-                                 .in = {x, offset, freqs}, .nattr = 4,
-                                 .attr = WORDS(dims, traditional, rpi_attr_from_double(10000),
-                                               rpi_attr_from_double(scale))});
+  return launch(&(struct launch){
+      .rule = rpi_rule_rope,
+      .kernel = rpi_cpu_rope,
+      .nin = freqs ? 3 : 2,
+      .in = {x, offset, freqs},
+      .nattr = 4,
+      .attr = WORDS(dims, traditional, rpi_attr_from_double(10000), rpi_attr_from_double(scale))});
 }
 
 static struct tensor* whole(int64_t value) {
@@ -127,7 +140,8 @@ static void check_rope(int dtype, bool traditional, int dims, enum layout layout
                 rope_reference(x, at[b] + t, freqs, dims, traditional, 0.5, row, (int)(k % D)),
                 tolerance_of(dtype == RPI_FLOAT64 ? RPI_FLOAT32 : dtype));
   }
-  struct tensor *dense = copy_as(x, DENSE), *again = rope(dense, offset, freqs, dims, traditional, 0.5);
+  struct tensor *dense = copy_as(x, DENSE),
+                *again = rope(dense, offset, freqs, dims, traditional, 0.5);
   expect_same_bits(again, y);
   struct tensor* all[] = {x, offset, freqs, y, dense, again};
   for (int i = 0; i < 6; i++) tensor_free(all[i]);
@@ -137,7 +151,8 @@ static void rope_equals_the_definition(void** state) {
   int dtypes[] = {RPI_FLOAT16, RPI_BFLOAT16, RPI_FLOAT32, RPI_FLOAT64};
   for (int d = 0; d < 4; d++)
     for (int i = 0; i < 8; i++)
-      check_rope(dtypes[d], i & 1, i & 2 ? 8 : 12, i & 4 ? TRANSPOSED : STEPPED, dtypes[d] != RPI_FLOAT64 && i & 4);
+      check_rope(dtypes[d], i & 1, i & 2 ? 8 : 12, i & 4 ? TRANSPOSED : STEPPED,
+                 dtypes[d] != RPI_FLOAT64 && i & 4);
 }
 
 static void rope_of_70000_positions_equals_each_row_alone(void** state) { /* L09 */
@@ -152,7 +167,8 @@ static void rope_of_70000_positions_equals_each_row_alone(void** state) { /* L09
   for (int t = 0; t < T; t += 6999) {
     struct tensor *row = part_of(moved, 2, t, t + 1), *at = whole(t);
     struct tensor* alone = rope(row, at, NULL, D, false, 1);
-    for (int i = 0; i < D; i++) assert_int_equal(tensor_get(alone, i), tensor_get(y, (int64_t)t * D + i));
+    for (int i = 0; i < D; i++)
+      assert_int_equal(tensor_get(alone, i), tensor_get(y, (int64_t)t * D + i));
     tensor_free(alone);
     tensor_free(at);
     free(row);
@@ -188,8 +204,12 @@ struct attention {
 
 static struct launch launch_of(const struct attention* a) {
   static int64_t attr[4];
-  struct launch l = {.rule = rpi_rule_sdpa, .kernel = rpi_cpu_sdpa, .nin = 3, .in = {a->q, a->k, a->v},
-                     .nattr = 4, .attr = attr};
+  struct launch l = {.rule = rpi_rule_sdpa,
+                     .kernel = rpi_cpu_sdpa,
+                     .nin = 3,
+                     .in = {a->q, a->k, a->v},
+                     .nattr = 4,
+                     .attr = attr};
   attr[0] = rpi_attr_from_double(a->scale);
   attr[1] = a->causal;
   attr[2] = a->mask != NULL;
@@ -228,11 +248,13 @@ static void check_attention(const struct attention* a, double tol) {
   double* s = malloc((size_t)(tk + 1) * sizeof *s);
   expect_shape(y, DIMS(q[0], q[1], q[2], (int)dv));
   for (int64_t row = 0; row < (int64_t)q[0] * q[1] * q[2]; row++) {
-    int64_t t = row % q[2], h = row / q[2] % q[1], b = row / q[2] / q[1], kv = b * hkv + h / (q[1] / hkv);
+    int64_t t = row % q[2], h = row / q[2] % q[1], b = row / q[2] / q[1],
+            kv = b * hkv + h / (q[1] / hkv);
     double top = a->sinks ? value_at(a->sinks, h) : -INFINITY, sum = 0;
     for (int64_t j = 0; j < tk; j++) {
       s[j] = 0;
-      for (int64_t i = 0; i < d; i++) s[j] += value_at(a->q, row * d + i) * value_at(a->k, (kv * tk + j) * d + i);
+      for (int64_t i = 0; i < d; i++)
+        s[j] += value_at(a->q, row * d + i) * value_at(a->k, (kv * tk + j) * d + i);
       s[j] = s[j] * a->scale + mask_value(a, b, h, t, j);
       top = fmax(top, s[j]);
     }
@@ -240,7 +262,8 @@ static void check_attention(const struct attention* a, double tol) {
     if (a->sinks) sum += exp(value_at(a->sinks, h) - top);
     for (int64_t i = 0; i < dv; i++) {
       double want = 0;
-      for (int64_t j = 0; j < tk && sum > 0; j++) want += s[j] / sum * value_at(a->v, (kv * tk + j) * dv + i);
+      for (int64_t j = 0; j < tk && sum > 0; j++)
+        want += s[j] / sum * value_at(a->v, (kv * tk + j) * dv + i);
       expect_near(value_at(y, row * dv + i), want, tol);
     }
   }
@@ -248,8 +271,8 @@ static void check_attention(const struct attention* a, double tol) {
   tensor_free(y);
 }
 
-static struct attention make(int dtype, enum layout layout, int b, int hq, int hkv, int tq, int tk, int d,
-                             int dv) {
+static struct attention make(int dtype, enum layout layout, int b, int hq, int hkv, int tq, int tk,
+                             int d, int dv) {
   return (struct attention){.q = random_tensor(dtype, DIMS(b, hq, tq, d), layout, 21),
                             .k = random_tensor(dtype, DIMS(b, hkv, tk, d), layout, 22),
                             .v = random_tensor(dtype, DIMS(b, hkv, tk, dv), layout, 23),
@@ -267,8 +290,8 @@ static void attention_equals_the_definition(void** state) {
   int dtypes[] = {RPI_FLOAT32, RPI_FLOAT16, RPI_BFLOAT16, RPI_FLOAT64};
   for (int d = 0; d < 4; d++)
     for (int i = 0; i < 16; i++) {
-      struct attention a = make(dtypes[d], i & 1 ? TRANSPOSED : DENSE, 2, 6, i & 2 ? 2 : 6, i & 4 ? 1 : 19,
-                                i & 8 ? 330 : 65, i & 1 ? 13 : 16, i & 2 ? 24 : 40);
+      struct attention a = make(dtypes[d], i & 1 ? TRANSPOSED : DENSE, 2, 6, i & 2 ? 2 : 6,
+                                i & 4 ? 1 : 19, i & 8 ? 330 : 65, i & 1 ? 13 : 16, i & 2 ? 24 : 40);
       check_attention(&a, tolerance_of(dtypes[d]));
       a.causal = true;
       check_attention(&a, tolerance_of(dtypes[d]));
@@ -329,8 +352,10 @@ static void the_output_has_the_width_of_the_values(void** state) { /* C16 */
   }
 }
 
-/* Rows [from, to) of the queries against the first `keys` keys give the rows of the whole, bit for bit. */
-static void expect_rows(const struct attention* whole_a, const struct tensor* y, int from, int to, int keys) {
+/* Rows [from, to) of the queries against the first `keys` keys give the rows of the whole, bit for
+ * bit. */
+static void expect_rows(const struct attention* whole_a, const struct tensor* y, int from, int to,
+                        int keys) {
   struct attention a = *whole_a;
   a.q = part_of(a.q, 2, from, to);
   a.k = part_of(a.k, 2, 0, keys);
@@ -387,7 +412,8 @@ static void masked_keys_after_the_end_do_not_matter(void** state) {
 
 static void attention_has_the_same_bits_with_any_threads_layout_and_instruction_set(void** state) {
   for (int i = 0; i < 8; i++) {
-    struct attention a = make(i & 1 ? RPI_FLOAT32 : RPI_FLOAT16, DENSE, 1, 6, 2, i & 2 ? 1 : 70, 900, 20, 72);
+    struct attention a =
+        make(i & 1 ? RPI_FLOAT32 : RPI_FLOAT16, DENSE, 1, 6, 2, i & 2 ? 1 : 70, 900, 20, 72);
     if (i & 4) a.mask = holes(DIMS(1, 6, 1, 900));
     rpi_set_threads(1);
     struct tensor* one = attend(&a);
@@ -459,7 +485,8 @@ static void wrong_shapes_are_refused(void** state) {
   assert_int_equal(launch_check(&l), RP_ERR_SHAPE);
   assert_non_null(strstr(rpi_error_text(), "(1,5)"));
   struct tensor *x = tensor_new(RPI_FLOAT32, DIMS(4, 6), DENSE), *at = whole(0);
-  l = (struct launch){.rule = rpi_rule_rope, .nin = 2, .in = {x, at}, .nattr = 4, .attr = WORDS(4, 0, 0, 0)};
+  l = (struct launch){
+      .rule = rpi_rule_rope, .nin = 2, .in = {x, at}, .nattr = 4, .attr = WORDS(4, 0, 0, 0)};
   assert_int_equal(launch_check(&l), RP_ERR_SHAPE);
   struct tensor* w = tensor_new(RPI_FLOAT32, DIMS(5), DENSE);
   l = (struct launch){.rule = rpi_rule_norm, .nin = 2, .in = {x, w}, .nattr = 1, .attr = WORDS(0)};

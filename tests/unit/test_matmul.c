@@ -1,5 +1,5 @@
-/* matmul and addmm from views: shapes of every rank, broadcast batches, dtypes, and messages. The values are small
- * integers where exact results are wanted. */
+/* matmul and addmm from views: shapes of every rank, broadcast batches, dtypes, and messages. The
+ * values are small integers where exact results are wanted. */
 #include "float_tensor.h"
 
 #include "base/thread.h"
@@ -16,11 +16,15 @@ static struct tensor* multiply(struct tensor* a, struct tensor* b) {
   return launch(&l);
 }
 
-static struct tensor* add_multiply(struct tensor* a, struct tensor* b, struct tensor* c, double alpha,
-                                   double beta) {
-  return launch(&(struct launch){.rule = rpi_rule_addmm, .kernel = rpi_cpu_addmm, .nin = 3,
-                                 .in = {a, b, c}, .nattr = 2,
-                                 .attr = WORDS(rpi_attr_from_double(alpha), rpi_attr_from_double(beta))});
+static struct tensor* add_multiply(struct tensor* a, struct tensor* b, struct tensor* c,
+                                   double alpha, double beta) {
+  return launch(
+      &(struct launch){.rule = rpi_rule_addmm,
+                       .kernel = rpi_cpu_addmm,
+                       .nin = 3,
+                       .in = {a, b, c},
+                       .nattr = 2,
+                       .attr = WORDS(rpi_attr_from_double(alpha), rpi_attr_from_double(beta))});
 }
 
 /* Whole numbers from -4 to 4. */
@@ -33,9 +37,10 @@ static struct tensor* whole_numbers(int dtype, const int* shape, int ndim, enum 
   return t;
 }
 
-/* The index of an operand's element from that of the output's batch: aligned on the right, extent 1 stretches. */
-static int64_t batch_index(const struct tensor* t, int inner, const struct tensor* out, int out_inner,
-                           int64_t batch) {
+/* The index of an operand's element from that of the output's batch: aligned on the right, extent 1
+ * stretches. */
+static int64_t batch_index(const struct tensor* t, int inner, const struct tensor* out,
+                           int out_inner, int64_t batch) {
   int nt = t->view.ndim - inner, no = out->view.ndim - out_inner;
   int64_t at = 0, step = 1;
   for (int d = 1; d <= no; d++) {
@@ -48,7 +53,8 @@ static int64_t batch_index(const struct tensor* t, int inner, const struct tenso
   return at;
 }
 
-static double product_at(const struct tensor* a, const struct tensor* b, const struct tensor* y, int64_t i) {
+static double product_at(const struct tensor* a, const struct tensor* b, const struct tensor* y,
+                         int64_t i) {
   bool is_row = a->view.ndim == 1, is_col = b->view.ndim == 1;
   int64_t m = is_row ? 1 : a->shape[a->view.ndim - 2], k = a->shape[a->view.ndim - 1];
   int64_t n = is_col ? 1 : b->shape[b->view.ndim - 1];
@@ -61,7 +67,8 @@ static double product_at(const struct tensor* a, const struct tensor* b, const s
   return sum;
 }
 
-static void check(int dtype, enum layout la, enum layout lb, const int* sa, int na, const int* sb, int nb) {
+static void check(int dtype, enum layout la, enum layout lb, const int* sa, int na, const int* sb,
+                  int nb) {
   struct tensor* a = whole_numbers(dtype, sa, na, la, 1);
   struct tensor* b = whole_numbers(dtype, sb, nb, lb, 2);
   struct tensor* y = multiply(a, b);
@@ -108,7 +115,8 @@ static void a_dot_product_is_14(void** state) { /* L06 */
 }
 
 static void an_empty_inner_axis_gives_zeros(void** state) { /* N15 */
-  struct tensor *a = tensor_new(RPI_FLOAT32, DIMS(2, 0), DENSE), *b = tensor_new(RPI_FLOAT32, DIMS(0, 3), DENSE);
+  struct tensor *a = tensor_new(RPI_FLOAT32, DIMS(2, 0), DENSE),
+                *b = tensor_new(RPI_FLOAT32, DIMS(0, 3), DENSE);
   struct tensor* y = multiply(a, b);
   expect_shape(y, DIMS(2, 3));
   for (int i = 0; i < 6; i++) assert_true(value_at(y, i) == 0);
@@ -198,7 +206,8 @@ static void the_bits_do_not_depend_on_batch_or_threads(void** state) {
 }
 
 static void mismatches_name_both_shapes(void** state) {
-  struct tensor *a = tensor_new(RPI_FLOAT32, DIMS(2, 3), DENSE), *b = tensor_new(RPI_FLOAT32, DIMS(4, 5), DENSE);
+  struct tensor *a = tensor_new(RPI_FLOAT32, DIMS(2, 3), DENSE),
+                *b = tensor_new(RPI_FLOAT32, DIMS(4, 5), DENSE);
   struct launch l = product_of(a, b);
   assert_int_equal(launch_check(&l), RP_ERR_SHAPE);
   assert_non_null(strstr(rpi_error_text(), "(2,3)"));
@@ -206,7 +215,8 @@ static void mismatches_name_both_shapes(void** state) {
   struct tensor* s = tensor_new(RPI_FLOAT32, (int[]){1}, 0, DENSE);
   l = product_of(a, s);
   assert_int_equal(launch_check(&l), RP_ERR_SHAPE);
-  struct tensor *c = tensor_new(RPI_FLOAT32, DIMS(2, 3, 4), DENSE), *d = tensor_new(RPI_FLOAT32, DIMS(3, 4, 2), DENSE);
+  struct tensor *c = tensor_new(RPI_FLOAT32, DIMS(2, 3, 4), DENSE),
+                *d = tensor_new(RPI_FLOAT32, DIMS(3, 4, 2), DENSE);
   l = product_of(c, d);
   assert_int_equal(launch_check(&l), RP_ERR_SHAPE);
   struct tensor* e = tensor_new(RPI_INT32, DIMS(3, 2), DENSE);

@@ -1,4 +1,5 @@
-/* Affine quantization from views: the format against a reference of its own, products against double. */
+/* Affine quantization from views: the format against a reference of its own, products against
+ * double. */
 #include "float_tensor.h"
 
 #include "base/thread.h"
@@ -31,20 +32,35 @@ static struct matrix quantize(const struct tensor* x, int group, int bits) {
     dst[i] = y[i]->first;
   }
   const void* src = x->first;
-  struct call c = {.name = "test", .nin = 1, .nout = 3, .nattr = 2, .in = &x->view, .out = out, .src = &src,
-                   .dst = dst, .attr = attr};
+  struct call c = {.name = "test",
+                   .nin = 1,
+                   .nout = 3,
+                   .nattr = 2,
+                   .in = &x->view,
+                   .out = out,
+                   .src = &src,
+                   .dst = dst,
+                   .attr = attr};
   assert_int_equal(rpi_cpu_quantize(&c), 0);
   return (struct matrix){y[0], y[1], y[2]};
 }
 
 static struct tensor* dequantize(const struct matrix* m, int group, int bits, int dtype) {
-  return launch(&(struct launch){.rule = rpi_rule_dequantize, .kernel = rpi_cpu_dequantize, .nin = 3,
-                                 .in = {m->w, m->s, m->b}, .nattr = 3, .attr = WORDS(group, bits, dtype)});
+  return launch(&(struct launch){.rule = rpi_rule_dequantize,
+                                 .kernel = rpi_cpu_dequantize,
+                                 .nin = 3,
+                                 .in = {m->w, m->s, m->b},
+                                 .nattr = 3,
+                                 .attr = WORDS(group, bits, dtype)});
 }
 
-static struct tensor* multiply(struct tensor* x, const struct matrix* m, bool transpose, int group, int bits) {
-  return launch(&(struct launch){.rule = rpi_rule_quantized_matmul, .kernel = rpi_cpu_quantized_matmul,
-                                 .nin = 4, .in = {x, m->w, m->s, m->b}, .nattr = 3,
+static struct tensor* multiply(struct tensor* x, const struct matrix* m, bool transpose, int group,
+                               int bits) {
+  return launch(&(struct launch){.rule = rpi_rule_quantized_matmul,
+                                 .kernel = rpi_cpu_quantized_matmul,
+                                 .nin = 4,
+                                 .in = {x, m->w, m->s, m->b},
+                                 .nattr = 3,
                                  .attr = WORDS(transpose, group, bits)});
 }
 
@@ -79,13 +95,15 @@ static void values_come_back_within_a_level(void** state) {
       for (int64_t k = 0; k < x->view.size; k++) {
         double scale = fabs(value_at(m.s, k / group));
         double slack = dtypes[d] == RPI_FLOAT32 ? 1e-5 : dtypes[d] == RPI_FLOAT16 ? 2e-3 : 2e-2;
-        /* The scale is stretched so that the far end is met: the near end may miss by most of a level. */
+        /* The scale is stretched so that the far end is met: the near end may miss by most of a
+         * level. */
         expect_near(value_at(y, k), value_at(x, k), scale * 1.01 + slack);
         expect_near(value_at(y, k), weight_at(&m, k / n, k % n, group, bits), 1e-6);
       }
-      struct tensor *half = dequantize(&m, group, bits, RPI_FLOAT16);
+      struct tensor* half = dequantize(&m, group, bits, RPI_FLOAT16);
       for (int64_t k = 0; k < x->view.size; k++)
-        assert_true(value_at(half, k) == (double)rp_f16_to_f32(rp_f32_to_f16((float)value_at(y, k))));
+        assert_true(value_at(half, k) ==
+                    (double)rp_f16_to_f32(rp_f32_to_f16((float)value_at(y, k))));
       tensor_free(half);
       tensor_free(x);
       tensor_free(y);
@@ -93,17 +111,18 @@ static void values_come_back_within_a_level(void** state) {
     }
 }
 
-static void check_product(struct tensor* x, const struct matrix* m, bool transpose, int group, int bits,
-                          double tol) {
+static void check_product(struct tensor* x, const struct matrix* m, bool transpose, int group,
+                          int bits, double tol) {
   struct tensor* y = multiply(x, m, transpose, group, bits);
-  int64_t rows = m->w->shape[m->w->view.ndim - 2], cols = (int64_t)m->s->shape[m->s->view.ndim - 1] * group;
+  int64_t rows = m->w->shape[m->w->view.ndim - 2],
+          cols = (int64_t)m->s->shape[m->s->view.ndim - 1] * group;
   int64_t n = transpose ? rows : cols, k = transpose ? cols : rows;
   assert_int_equal(y->shape[y->view.ndim - 1], n);
   for (int64_t i = 0; i < y->view.size; i++) {
     double sum = 0;
     for (int64_t j = 0; j < k; j++)
-      sum += value_at(x, i / n * k + j) *
-             (transpose ? weight_at(m, i % n, j, group, bits) : weight_at(m, j, i % n, group, bits));
+      sum += value_at(x, i / n * k + j) * (transpose ? weight_at(m, i % n, j, group, bits)
+                                                     : weight_at(m, j, i % n, group, bits));
     expect_near(value_at(y, i), sum, tol);
   }
   tensor_free(y);
@@ -116,7 +135,8 @@ static void products_equal_those_of_the_weights(void** state) {
         int group = formats[f][0], bits = formats[f][1];
         struct tensor* w = random_tensor(RPI_FLOAT16, DIMS(t ? 33 : 70, 256), DENSE, 7);
         struct matrix m = quantize(w, group, bits);
-        struct tensor* x = random_tensor(RPI_FLOAT32, DIMS(2, rows, t ? 256 : 70), rows > 1 ? TRANSPOSED : DENSE, 8);
+        struct tensor* x = random_tensor(RPI_FLOAT32, DIMS(2, rows, t ? 256 : 70),
+                                         rows > 1 ? TRANSPOSED : DENSE, 8);
         check_product(x, &m, t, group, bits, 1e-4);
         tensor_free(w);
         tensor_free(x);
@@ -126,7 +146,8 @@ static void products_equal_those_of_the_weights(void** state) {
 
 static void a_number_of_rows_that_no_block_divides_is_fine(void** state) { /* Q01 */
   for (int n = 4; n <= 33; n += 29) {
-    struct tensor *w = tensor_new(RPI_FLOAT32, DIMS(n, 64), DENSE), *x = tensor_new(RPI_FLOAT32, DIMS(64), DENSE);
+    struct tensor *w = tensor_new(RPI_FLOAT32, DIMS(n, 64), DENSE),
+                  *x = tensor_new(RPI_FLOAT32, DIMS(64), DENSE);
     for (int64_t k = 0; k < w->view.size; k++) set_value(w, k, (double)(k / 64 + 1));
     for (int k = 0; k < 64; k++) set_value(x, k, 1);
     struct matrix m = quantize(w, 64, 4);
@@ -167,7 +188,8 @@ static void repeated_weights_are_found_by_stride(void** state) { /* Q03 */
 }
 
 static void the_untransposed_product_is_not_zero(void** state) { /* Q04 */
-  struct matrix m = {tensor_new(RPI_UINT32, DIMS(1024, 4), DENSE), tensor_new(RPI_FLOAT32, DIMS(1024, 1), DENSE),
+  struct matrix m = {tensor_new(RPI_UINT32, DIMS(1024, 4), DENSE),
+                     tensor_new(RPI_FLOAT32, DIMS(1024, 1), DENSE),
                      tensor_new(RPI_FLOAT32, DIMS(1024, 1), DENSE)};
   struct tensor* x = tensor_new(RPI_FLOAT32, DIMS(1, 1024), DENSE);
   for (int k = 0; k < 1024; k++) {

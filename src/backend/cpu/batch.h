@@ -1,4 +1,5 @@
-/* Batches of matrix products: the axes before the last two, walked by stride, 0 where one is broadcast. */
+/* Batches of matrix products: the axes before the last two, walked by stride, 0 where one is
+ * broadcast. */
 #ifndef RPI_BACKEND_CPU_BATCH_H
 #define RPI_BACKEND_CPU_BATCH_H
 
@@ -44,8 +45,8 @@ static inline int64_t rpi_batch_at(const struct rpi_batch* b, int k, int64_t i) 
   return at;
 }
 
-/* Whether the innermost axis of operand `k` continues rows `row` apart, of which there are m; sets *row
- * where one row is all there is. */
+/* Whether the innermost axis of operand `k` continues rows `row` apart, of which there are m; sets
+ * *row where one row is all there is. */
 static inline bool rpi_batch_continues(const struct rpi_batch* b, int k, int64_t m, int64_t* row) {
   int64_t step = b->step[k][b->ndim - 1];
   if (m == 1) *row = step;

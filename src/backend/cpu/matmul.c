@@ -1,8 +1,8 @@
 /* matmul and addmm: from views to products (gemm.h, which states the arithmetic).
  *
- * A 1-D first input is one row, a 1-D second one is one column. Operands are read where they lie; a batch of
- * rows that meets one matrix becomes one product of all rows, other batches are products one by one, many
- * small ones shared out by the shape. */
+ * A 1-D first input is one row, a 1-D second one is one column. Operands are read where they lie; a
+ * batch of rows that meets one matrix becomes one product of all rows, other batches are products
+ * one by one, many small ones shared out by the shape. */
 #include <stdatomic.h>
 
 #include "backend/cpu/batch.h"
@@ -13,7 +13,7 @@
 static const int64_t small_product = 65536; /* multiply-adds that one thread does best */
 
 struct job {
-  struct rpi_gemm g; /* of item 0 */
+  struct rpi_gemm g;      /* of item 0 */
   struct rpi_batch batch; /* operands a, b, c */
   int64_t per_chunk;
   _Atomic(int) failed;
@@ -111,10 +111,6 @@ static int multiply(const struct call* c, bool has_term) {
   return j.batch.count == 1 ? rpi_gemm(&j.g) : run_batch(&j);
 }
 
-int rpi_cpu_matmul(const struct call* c) {
-  return c->out[0].size == 0 ? 0 : multiply(c, false);
-}
+int rpi_cpu_matmul(const struct call* c) { return c->out[0].size == 0 ? 0 : multiply(c, false); }
 
-int rpi_cpu_addmm(const struct call* c) {
-  return c->out[0].size == 0 ? 0 : multiply(c, true);
-}
+int rpi_cpu_addmm(const struct call* c) { return c->out[0].size == 0 ? 0 : multiply(c, true); }

@@ -17,10 +17,13 @@ struct job {
 static const struct norm_kernels* kernels(void) {
   switch (rpi_isa()) {
 #if defined(__x86_64__)
-    case RPI_ISA_AVX512: return &rpi_norm_avx512;
-    case RPI_ISA_AVX2: return &rpi_norm_avx2;
+    case RPI_ISA_AVX512:
+      return &rpi_norm_avx512;
+    case RPI_ISA_AVX2:
+      return &rpi_norm_avx2;
 #endif
-    default: return &rpi_norm_base;
+    default:
+      return &rpi_norm_base;
   }
 }
 

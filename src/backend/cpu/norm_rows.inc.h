@@ -1,36 +1,36 @@
 /* Norms of one row; KERNELS names the table of this instruction set.
  *
- * Sums run in 64 lanes, element i in lane i % 64, ascending; lane i then takes lane i + 32, i + 16, ..., i + 1.
- * Everything is float (double for float64); the result is rounded once. */
+ * Sums run in 64 lanes, element i in lane i % 64, ascending; lane i then takes lane i + 32, i + 16,
+ * ..., i + 1. Everything is float (double for float64); the result is rounded once. */
 #include "backend/cpu/norm.h"
 #include "backend/cpu/rows.h"
 
 enum { LANES = 64, BLOCK = 512 };
 
-#define DEFINE_SUMS(T, S)                                                    \
-  static inline T add_lanes##S(T* lane) {                                    \
-    for (int half = LANES / 2; half; half /= 2)                              \
-      for (int i = 0; i < half; i++) lane[i] += lane[i + half];              \
-    return lane[0];                                                          \
-  }                                                                          \
-  /* Blocks start at multiples of 64, so lanes continue. */                  \
-  static inline void sum_block##S(T* restrict lane, const T* restrict x, int64_t n) { \
-    int64_t i = 0;                                                           \
-    for (; i + LANES <= n; i += LANES)                                       \
-      for (int l = 0; l < LANES; l++) lane[l] += x[i + l];                   \
-    for (int l = 0; i + l < n; l++) lane[l] += x[i + l];                     \
-  }                                                                          \
+#define DEFINE_SUMS(T, S)                                                                       \
+  static inline T add_lanes##S(T* lane) {                                                       \
+    for (int half = LANES / 2; half; half /= 2)                                                 \
+      for (int i = 0; i < half; i++) lane[i] += lane[i + half];                                 \
+    return lane[0];                                                                             \
+  }                                                                                             \
+  /* Blocks start at multiples of 64, so lanes continue. */                                     \
+  static inline void sum_block##S(T* restrict lane, const T* restrict x, int64_t n) {           \
+    int64_t i = 0;                                                                              \
+    for (; i + LANES <= n; i += LANES)                                                          \
+      for (int l = 0; l < LANES; l++) lane[l] += x[i + l];                                      \
+    for (int l = 0; i + l < n; l++) lane[l] += x[i + l];                                        \
+  }                                                                                             \
   static inline void sum_squares##S(T* restrict lane, const T* restrict x, int64_t n, T mean) { \
-    int64_t i = 0;                                                           \
-    for (; i + LANES <= n; i += LANES)                                       \
-      for (int l = 0; l < LANES; l++) {                                      \
-        T d = x[i + l] - mean;                                               \
-        lane[l] += d * d;                                                    \
-      }                                                                      \
-    for (int l = 0; i + l < n; l++) {                                        \
-      T d = x[i + l] - mean;                                                 \
-      lane[l] += d * d;                                                      \
-    }                                                                        \
+    int64_t i = 0;                                                                              \
+    for (; i + LANES <= n; i += LANES)                                                          \
+      for (int l = 0; l < LANES; l++) {                                                         \
+        T d = x[i + l] - mean;                                                                  \
+        lane[l] += d * d;                                                                       \
+      }                                                                                         \
+    for (int l = 0; i + l < n; l++) {                                                           \
+      T d = x[i + l] - mean;                                                                    \
+      lane[l] += d * d;                                                                         \
+    }                                                                                           \
   }
 DEFINE_SUMS(float, )
 DEFINE_SUMS(double, _f64)

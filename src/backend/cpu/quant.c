@@ -1,7 +1,7 @@
 /* Affine quantization: from views to rows and products (qmm.h, which states format and arithmetic).
  *
- * Packed matrices whose rows lie one after another are read in place; others are packed row-major first. Batch
- * axes are walked by stride, 0 where one is broadcast. */
+ * Packed matrices whose rows lie one after another are read in place; others are packed row-major
+ * first. Batch axes are walked by stride, 0 where one is broadcast. */
 #include <stdatomic.h>
 
 #include "backend/cpu/batch.h"
@@ -76,8 +76,8 @@ int rpi_cpu_quantize(const struct call* c) {
 
 /* ---- packed matrices ------------------------------------------------------------------------- */
 
-/* Words, scales and biases as inputs first, first + 1, first + 2 of a call, each with the matrices of a batch row
- * after row. What is not gets a row-major copy. */
+/* Words, scales and biases as inputs first, first + 1, first + 2 of a call, each with the matrices
+ * of a batch row after row. What is not gets a row-major copy. */
 struct packed {
   struct view view[3];
   const void* at[3];
@@ -168,9 +168,8 @@ int rpi_cpu_dequantize(const struct call* c) {
   if (y->size == 0) return 0;
   int rc = open_packed(&p, c, 0), nbatch = y->ndim - 2;
   if (rc) return rc;
-  struct dequantize_job j = {.w = weights_of(&p, (int)c->attr[0], (int)c->attr[1]),
-                             .out = c->dst[0],
-                             .dtype = y->dtype};
+  struct dequantize_job j = {
+      .w = weights_of(&p, (int)c->attr[0], (int)c->attr[1]), .out = c->dst[0], .dtype = y->dtype};
   rpi_batch_make(&j.batch, y, nbatch);
   for (int i = 0; i < 3; i++) rpi_batch_add(&j.batch, i, y, nbatch, &p.view[i], 2);
   j.rows = j.batch.count * j.w.rows;
@@ -183,7 +182,7 @@ int rpi_cpu_dequantize(const struct call* c) {
 /* ---- quantized_matmul ------------------------------------------------------------------------ */
 
 struct product_job {
-  struct rpi_qweights w; /* of item 0 */
+  struct rpi_qweights w;  /* of item 0 */
   struct rpi_batch batch; /* operands x, words, scales, biases */
   bool transpose;
   int dtype;

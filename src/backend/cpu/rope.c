@@ -1,9 +1,10 @@
 /* Rotary positions.
  *
- * Angles are position * inv_freq in float, position = scale * (offset + t), inv_freq = base^(-2 i / dims)
- * rounded once or 1 / freqs[i]; cos and sin are those of the scalar functions. One table of them serves all
- * heads and, if they share the offset, all items of the batch. float64 is computed in double throughout.
- * A chunk is a range of positions (of one batch item, if each has its offset) and depends on the shape. */
+ * Angles are position * inv_freq in float, position = scale * (offset + t), inv_freq = base^(-2 i /
+ * dims) rounded once or 1 / freqs[i]; cos and sin are those of the scalar functions. One table of
+ * them serves all heads and, if they share the offset, all items of the batch. float64 is computed
+ * in double throughout. A chunk is a range of positions (of one batch item, if each has its offset)
+ * and depends on the shape. */
 #include "backend/cpu/rope.h"
 
 #include "backend/backend.h"
@@ -22,30 +23,41 @@ struct job {
   int64_t half, step;                    /* step: positions in a chunk */
   bool is_traditional, has_offsets;
   float scale;
-  double log_step; /* log(base) / half */
+  double log_step;       /* log(base) / half */
   const float* inv_freq; /* half, or NULL for float64 */
 };
 
 static const struct rope_kernels* kernels(void) {
   switch (rpi_isa()) {
 #if defined(__x86_64__)
-    case RPI_ISA_AVX512: return &rpi_rope_avx512;
-    case RPI_ISA_AVX2: return &rpi_rope_avx2;
+    case RPI_ISA_AVX512:
+      return &rpi_rope_avx512;
+    case RPI_ISA_AVX2:
+      return &rpi_rope_avx2;
 #endif
-    default: return &rpi_rope_base;
+    default:
+      return &rpi_rope_base;
   }
 }
 
 static int64_t integer_at(const void* p, int64_t at, int dtype) {
   switch (dtype) {
-    case RPI_UINT8: return ((const uint8_t*)p)[at];
-    case RPI_UINT16: return ((const uint16_t*)p)[at];
-    case RPI_UINT32: return ((const uint32_t*)p)[at];
-    case RPI_UINT64: return (int64_t)((const uint64_t*)p)[at];
-    case RPI_INT8: return ((const int8_t*)p)[at];
-    case RPI_INT16: return ((const int16_t*)p)[at];
-    case RPI_INT32: return ((const int32_t*)p)[at];
-    default: return ((const int64_t*)p)[at];
+    case RPI_UINT8:
+      return ((const uint8_t*)p)[at];
+    case RPI_UINT16:
+      return ((const uint16_t*)p)[at];
+    case RPI_UINT32:
+      return ((const uint32_t*)p)[at];
+    case RPI_UINT64:
+      return (int64_t)((const uint64_t*)p)[at];
+    case RPI_INT8:
+      return ((const int8_t*)p)[at];
+    case RPI_INT16:
+      return ((const int16_t*)p)[at];
+    case RPI_INT32:
+      return ((const int32_t*)p)[at];
+    default:
+      return ((const int64_t*)p)[at];
   }
 }
 
@@ -133,11 +145,10 @@ static void run_position(const struct job* j, int64_t b, int64_t nb, int64_t t) 
   int64_t first = 0;
   do {
     int64_t n = j->half - first < TABLE ? j->half - first : TABLE;
-    if (j->inv_freq)
-      j->k->table(cos, sin, j->inv_freq + first, j->scale * (float)position, n);
+    if (j->inv_freq) j->k->table(cos, sin, j->inv_freq + first, j->scale * (float)position, n);
     for (int64_t i = b * j->rows; i < (b + nb) * j->rows; i++) {
-      int64_t at = i / j->rows * x->stride[0] + row_offset(x, i % j->rows) +
-                   t * x->stride[x->ndim - 2];
+      int64_t at =
+          i / j->rows * x->stride[0] + row_offset(x, i % j->rows) + t * x->stride[x->ndim - 2];
       const char* src = (const char*)j->c->src[0] + at * bytes;
       char* dst = (char*)j->c->dst[0] + (i * j->positions + t) * j->width * bytes;
       if (!j->inv_freq)
@@ -185,8 +196,7 @@ int rpi_cpu_rope(const struct call* c) {
                   .has_offsets = c->in[1].size > 1,
                   .scale = (float)rpi_attr_to_double(c->attr[3])};
   float keep[KEEP], *inv_freq = keep;
-  if (c->nin == 2 && j.half)
-    j.log_step = rp_log(rpi_attr_to_double(c->attr[2])) / (double)j.half;
+  if (c->nin == 2 && j.half) j.log_step = rp_log(rpi_attr_to_double(c->attr[2])) / (double)j.half;
   j.rows = x->size / (j.batch * j.positions * j.width);
   if (x->dtype != RPI_FLOAT64) {
     if (j.half > KEEP && !(inv_freq = rpi_alloc((size_t)j.half * sizeof *inv_freq)))

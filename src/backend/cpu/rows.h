@@ -35,8 +35,8 @@ RPI_INLINE void row_narrow_f16(uint16_t* restrict dst, const float* restrict src
   int64_t i = 0;
 #ifdef __F16C__
   for (; i + 8 <= n; i += 8)
-    _mm_storeu_si128((__m128i*)(dst + i), _mm256_cvtps_ph(_mm256_loadu_ps(src + i),
-                                                         _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128((__m128i*)(dst + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(src + i), _MM_FROUND_TO_NEAREST_INT));
 #endif
   for (; i < n; i++) dst[i] = rp_f32_to_f16(src[i]);
 }

@@ -1,9 +1,11 @@
-/* Scaled dot-product attention: tiles of query rows over spans of keys. See sdpa.h for the arithmetic.
+/* Scaled dot-product attention: tiles of query rows over spans of keys. See sdpa.h for the
+ * arithmetic.
  *
- * A tile holds the query heads that share a key head, for up to 48 rows, so that keys and values are read once
- * for all of them; heads are found by stride, never copied. Few tiles (decoding) are split further over spans,
- * whose results are merged in order, exactly as one thread would. Keys that a mask excludes for everybody at
- * either end are found by a scan first. float64 has a plain kernel of its own (sdpa_f64.c). */
+ * A tile holds the query heads that share a key head, for up to 48 rows, so that keys and values
+ * are read once for all of them; heads are found by stride, never copied. Few tiles (decoding) are
+ * split further over spans, whose results are merged in order, exactly as one thread would. Keys
+ * that a mask excludes for everybody at either end are found by a scan first. float64 has a plain
+ * kernel of its own (sdpa_f64.c). */
 #include "backend/cpu/sdpa.h"
 
 #include <stdatomic.h>
@@ -20,7 +22,8 @@ static const int64_t small_work = 100000; /* multiply-adds not worth another thr
 struct job {
   struct sdpa a;
   const struct sdpa_kernels* k;
-  int64_t tiles, per_head, per_tile; /* tiles in all, of one (batch, key head), and their positions */
+  int64_t tiles, per_head,
+      per_tile; /* tiles in all, of one (batch, key head), and their positions */
   int64_t first_span, spans;
   float* parts; /* [tile][span] when split */
   int64_t part_floats;
@@ -30,10 +33,13 @@ struct job {
 static const struct sdpa_kernels* kernels(void) {
   switch (rpi_isa()) {
 #if defined(__x86_64__)
-    case RPI_ISA_AVX512: return &rpi_sdpa_avx512;
-    case RPI_ISA_AVX2: return &rpi_sdpa_avx2;
+    case RPI_ISA_AVX512:
+      return &rpi_sdpa_avx512;
+    case RPI_ISA_AVX2:
+      return &rpi_sdpa_avx2;
 #endif
-    default: return &rpi_sdpa_base;
+    default:
+      return &rpi_sdpa_base;
   }
 }
 
@@ -131,7 +137,8 @@ static struct sdpa_tile tile_at(const struct job* j, int64_t i) {
                             .rows = (int)(least(j->per_tile, j->a.tq - t0) * j->a.group)};
 }
 
-/* Scratch of a tile and `parts` partial results after it, in one piece; NULL after noting the failure. */
+/* Scratch of a tile and `parts` partial results after it, in one piece; NULL after noting the
+ * failure. */
 static float* open_tile(struct job* j, struct sdpa_tile* t, int parts) {
   const struct sdpa* a = &j->a;
   int64_t rows = t->rows, q = rows * a->dp, s = rows * SDPA_BLOCK;

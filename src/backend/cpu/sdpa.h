@@ -1,16 +1,17 @@
 /* Attention: what the driver (sdpa.c) and the kernels of each instruction set share.
  *
  * The arithmetic of one query row, which nothing else may change:
- * 1. Keys are taken in blocks of 64 and spans of 256, both by absolute index. Within a block only the keys
- *    that the row attends to are looked at, in ascending order; masked keys are never read into a result,
- *    so neither their number nor their contents matter, and a block without any does nothing at all.
- * 2. A score is the dot product of (query * scale) and the key: 8 lanes, element d in lane d % 8, ascending,
- *    fused; then ((0+1)+(2+3))+((4+5)+(6+7)). Then the mask's value is added.
- * 3. In a span, blocks update (max, sum, output): with m' the new maximum and c = exp(m - m'), p = exp(s - m'):
- *    sum = fma(sum, c, P), where P adds p in 8 lanes by position and then as above; output = fma over the keys
- *    in order, started from output * c.
- * 4. Spans that attended to something are merged in order, then the sink if there is one; then output / sum.
- * Everything is float; the result is rounded once. */
+ * 1. Keys are taken in blocks of 64 and spans of 256, both by absolute index. Within a block only
+ * the keys that the row attends to are looked at, in ascending order; masked keys are never read
+ * into a result, so neither their number nor their contents matter, and a block without any does
+ * nothing at all.
+ * 2. A score is the dot product of (query * scale) and the key: 8 lanes, element d in lane d % 8,
+ * ascending, fused; then ((0+1)+(2+3))+((4+5)+(6+7)). Then the mask's value is added.
+ * 3. In a span, blocks update (max, sum, output): with m' the new maximum and c = exp(m - m'), p =
+ * exp(s - m'): sum = fma(sum, c, P), where P adds p in 8 lanes by position and then as above;
+ * output = fma over the keys in order, started from output * c.
+ * 4. Spans that attended to something are merged in order, then the sink if there is one; then
+ * output / sum. Everything is float; the result is rounded once. */
 #ifndef RPI_BACKEND_CPU_SDPA_H
 #define RPI_BACKEND_CPU_SDPA_H
 
@@ -35,7 +36,8 @@ struct sdpa {
   float scale;
 };
 
-/* Rows of one batch item and key head: row (t - t0) * group + g is query position t of the g-th head. */
+/* Rows of one batch item and key head: row (t - t0) * group + g is query position t of the g-th
+ * head. */
 struct sdpa_tile {
   int64_t b, hkv, t0;
   int rows;
@@ -51,7 +53,8 @@ struct sdpa_part {
 struct sdpa_kernels {
   void (*begin)(const struct sdpa* a, const struct sdpa_tile* t);
   /* Keys of one span, from a multiple of 256 on. */
-  void (*span)(const struct sdpa* a, const struct sdpa_tile* t, const struct sdpa_part* p, int64_t key);
+  void (*span)(const struct sdpa* a, const struct sdpa_tile* t, const struct sdpa_part* p,
+               int64_t key);
   void (*merge)(const struct sdpa* a, int rows, const struct sdpa_part* into,
                 const struct sdpa_part* from);
   void (*finish)(const struct sdpa* a, const struct sdpa_tile* t, const struct sdpa_part* p);

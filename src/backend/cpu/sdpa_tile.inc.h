@@ -1,4 +1,5 @@
-/* Attention of one tile: see sdpa.h for the arithmetic. KERNELS names the table of this instruction set. */
+/* Attention of one tile: see sdpa.h for the arithmetic. KERNELS names the table of this instruction
+ * set. */
 #include "backend/cpu/sdpa.h"
 
 #include "backend/cpu/rows.h"
@@ -83,8 +84,8 @@ static uint64_t find_keys(const struct sdpa* a, const struct sdpa_tile* t, int64
     if (a->is_causal) seen &= low_bits(t->t0 + pos + a->tk - a->tq + 1 - key);
     for (int64_t g = 0; g < a->group; g++, r++) {
       bool is_new = g == 0 || (a->mask.at && a->mask.stride[1]);
-      if (is_new) bits = a->mask.at && seen ? mask_bits(a, mask_row(a, t, pos, g, key), (int)n) & seen
-                                            : seen;
+      if (is_new)
+        bits = a->mask.at && seen ? mask_bits(a, mask_row(a, t, pos, g, key), (int)n) & seen : seen;
       t->bits[r] = bits;
       any |= bits;
     }
@@ -101,7 +102,8 @@ RPI_INLINE __m128 add_lanes4(const __m256* a) {
   return _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
 }
 
-/* R rows by N keys (a multiple of 4), for keys at j, ..., j + N - 1 of the list; past its end the last one. */
+/* R rows by N keys (a multiple of 4), for keys at j, ..., j + N - 1 of the list; past its end the
+ * last one. */
 RPI_INLINE void score_some(float* s, const float* q, int64_t dp, const float* k, int64_t stride,
                            struct keys keys, int j, const int R, const int N) {
   __m256 acc[3][8];
@@ -118,7 +120,8 @@ RPI_INLINE void score_some(float* s, const float* q, int64_t dp, const float* k,
     }
   }
   for (int r = 0; r < R; r++)
-    for (int i = 0; i < N; i += 4) _mm_storeu_ps(s + r * SDPA_BLOCK + j + i, add_lanes4(acc[r] + i));
+    for (int i = 0; i < N; i += 4)
+      _mm_storeu_ps(s + r * SDPA_BLOCK + j + i, add_lanes4(acc[r] + i));
 }
 
 static void score_rows(float* s, const float* q, int64_t dp, const float* k, int64_t stride,
@@ -154,7 +157,8 @@ static void score_block(const struct sdpa* a, const struct sdpa_tile* t, const f
   for (int r = 0, n; r < t->rows; r += n) {
     n = rows_alike(t, r);
     if (!t->bits[r]) continue;
-    score_rows(t->s + r * SDPA_BLOCK, t->q + r * a->dp, a->dp, k, stride, list_keys(t->bits[r], room), n);
+    score_rows(t->s + r * SDPA_BLOCK, t->q + r * a->dp, a->dp, k, stride,
+               list_keys(t->bits[r], room), n);
   }
 }
 
@@ -205,8 +209,8 @@ static inline void decay_all(float* s, int end, float max) {
     for (int i = 0; i < end; i++) s[i] = decay(s[i] - max);
 }
 
-/* The n scores of a row become weights; returns the factor of what was accumulated before. A NaN among them may
- * or may not be taken for the maximum, but always reaches the sum. */
+/* The n scores of a row become weights; returns the factor of what was accumulated before. A NaN
+ * among them may or may not be taken for the maximum, but always reaches the sum. */
 static float weigh(float* s, int n, float* m, float* l) {
   int end = (n + 7) & ~7;
   float before = *m;
@@ -295,7 +299,8 @@ static void value_block(const struct sdpa* a, const struct sdpa_tile* t, const s
 
 /* ---- a tile ---------------------------------------------------------------------------------- */
 
-/* Rows of the block at `key` that anybody attends to, as floats with a padded end: in place if they are. */
+/* Rows of the block at `key` that anybody attends to, as floats with a padded end: in place if they
+ * are. */
 static const float* block_rows(const struct sdpa_in* x, const struct sdpa_tile* t, float* room,
                                int64_t width, int64_t padded, int64_t key, uint64_t any,
                                int64_t* stride) {
@@ -351,8 +356,7 @@ static void merge_row(float* restrict o, float* m, float* l, const float* restri
                       float l2, int64_t n) {
   if (m2 == MINUS_INF && l2 == 0) return;
   if (*m == MINUS_INF && *l == 0) {
-    if (o2)
-      memcpy(o, o2, sizeof *o * (size_t)n);
+    if (o2) memcpy(o, o2, sizeof *o * (size_t)n);
     *m = m2;
     *l = l2;
     return;
