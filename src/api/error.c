@@ -6,6 +6,7 @@
  * 2. No lock is held while a handler or a destructor runs.
  * 3. A handler may fail in functions of its own; those failures are reported as well, a few levels
  *    deep, and the thread's last error is afterwards the one of the call that failed first. */
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -33,6 +34,13 @@ static void release_handler(struct handler* h) {
   if (!h || atomic_fetch_sub_explicit(&h->refs, 1, memory_order_acq_rel) != 1) return;
   if (h->dtor) h->dtor(h->data);
   rpi_free(h);
+}
+
+static void lock_current(void) { rpi_lock(&current.lock); }
+static void unlock_current(void) { rpi_unlock(&current.lock); }
+
+RPI_CONSTRUCTOR static void guard_fork(void) {
+  pthread_atfork(lock_current, unlock_current, unlock_current);
 }
 
 static struct handler* get_handler(void) {

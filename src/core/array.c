@@ -10,6 +10,9 @@
 static pthread_mutex_t graph_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t graph_changed = PTHREAD_COND_INITIALIZER;
 static int graph_waiters;
+static int running;      /* evaluations that have claimed nodes */
+static int forks_wanted; /* threads that wait for `running` to end */
+static _Thread_local int running_here;
 static uint64_t last_mark;
 static _Atomic(uint64_t) last_seq;
 
@@ -27,8 +30,43 @@ void rpi_graph_wake(void) {
   if (graph_waiters) pthread_cond_broadcast(&graph_changed);
 }
 
+/* An evaluation started by a destructor of the host inside another one does not wait: the outer one
+ * could not end. */
+void rpi_graph_enter(void) {
+  while (forks_wanted && !running_here) rpi_graph_wait();
+  running++;
+  running_here++;
+}
+
+void rpi_graph_leave(void) {
+  running--;
+  running_here--;
+  rpi_graph_wake();
+}
+
+/* A child must not find nodes claimed by threads it does not have, or memory half overwritten. */
+static void before_fork(void) {
+  rpi_graph_lock();
+  forks_wanted++;
+  while (running > running_here) rpi_graph_wait();
+  forks_wanted--;
+}
+
+static void after_fork_in_parent(void) {
+  rpi_graph_wake();
+  rpi_graph_unlock();
+}
+
+static void after_fork_in_child(void) {
+  graph_changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER; /* waiters stayed behind */
+  graph_waiters = forks_wanted = 0;
+  rpi_graph_unlock();
+}
+
+/* Handlers before a fork run in reverse order: evaluations end while buffers can still be had. */
 RPI_CONSTRUCTOR static void guard_fork(void) {
-  pthread_atfork(rpi_graph_lock, rpi_graph_unlock, rpi_graph_unlock);
+  rpi_buffer_guard_fork();
+  pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
 static struct array* new_array(int dtype, const int* shape, int ndim) {

@@ -109,13 +109,17 @@ void rpi_node_release(struct node* n);
 void rpi_payload_release(struct payload* p);
 
 /* The graph lock: guards node states, weak outputs, marks, and the step from PENDING to READY. Short
- * sections only: nothing is executed and no callback made while it is held. Fork-safe. */
+ * sections only: nothing is executed and no callback made while it is held. Fork-safe: a fork waits
+ * for the evaluations in progress on other threads, and new ones wait for the fork. */
 void rpi_graph_lock(void);
 void rpi_graph_unlock(void);
 uint64_t rpi_graph_mark(void); /* a fresh number, under the lock */
 /* Give up the lock until another thread calls rpi_graph_wake (which needs the lock), then take it. */
 void rpi_graph_wait(void);
 void rpi_graph_wake(void);
+/* Under the lock: an evaluation begins (before it walks; may wait as rpi_graph_wait does) and ends. */
+void rpi_graph_enter(void);
+void rpi_graph_leave(void);
 
 /* Under the graph lock: give a PENDING array its value (buf is taken) and cut it from its node. The
  * caller gets the node reference to release after unlocking. */

@@ -30,8 +30,9 @@ static void set_defaults(void) {
   size_t ram = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
   pool.limit = ram / 20 * 19;
   pool.cache_limit = ram / 8 < ((size_t)1 << 30) ? ram / 8 : (size_t)1 << 30;
-  pthread_atfork(lock_pool, unlock_pool, unlock_pool);
 }
+
+void rpi_buffer_guard_fork(void) { pthread_atfork(lock_pool, unlock_pool, unlock_pool); }
 
 /* Four classes per doubling keep waste under 25 %: class c holds (4 + c%4) << (c/4 + 4) bytes. */
 static int class_of(size_t bytes) {
@@ -222,7 +223,10 @@ size_t rpi_memory_set_limit(size_t bytes) {
   lock_pool();
   size_t old = pool.limit;
   pool.limit = bytes;
+  size_t active = rpi_memory_active();
+  struct buffer* excess = take_excess(bytes > active ? bytes - active : 0);
   unlock_pool();
+  drop_list(excess);
   return old;
 }
 

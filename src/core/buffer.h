@@ -40,6 +40,9 @@ void rpi_buffer_release(struct buffer* b); /* NULL is fine */
 /* Whether the caller's reference is the only one and the memory is ours, so that it may write. */
 int rpi_buffer_may_write(const struct buffer* b);
 
+/* Hold the pool's lock across forks. Called once, before the graph lock is guarded. */
+void rpi_buffer_guard_fork(void);
+
 size_t rpi_memory_active(void);
 size_t rpi_memory_peak(void);
 size_t rpi_memory_cached(void);

@@ -1,7 +1,7 @@
 /* Evaluation in a library thread: a queue of root sets, served in order by one thread.
  *
  * The queue's lock is never held while evaluating. A forked child starts with an empty queue and no
- * thread: what was queued is simply still lazy there. */
+ * thread: what was queued is simply still lazy there (a fork waits for the evaluation in progress). */
 #include <pthread.h>
 #include <signal.h>
 
@@ -29,6 +29,7 @@ static void lock_queue(void) { pthread_mutex_lock(&queue.lock); }
 static void unlock_queue(void) { pthread_mutex_unlock(&queue.lock); }
 
 static void reset_in_child(void) {
+  queue.changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
   queue.first = queue.last = NULL;
   queue.done = queue.queued;
   queue.has_thread = false;

@@ -112,7 +112,7 @@ static void finish(struct eval* e, int rc) {
   rpi_graph_lock();
   for (int64_t k = 0; k < e->nclaimed && rc; k++) w->nodes.at[k]->state = RPI_NODE_IDLE;
   if (rc) mark_lost(e);
-  rpi_graph_wake();
+  rpi_graph_leave(); /* wakes who waits for these nodes */
   rpi_graph_unlock();
   for (int64_t i = 0; i < e->outputs.n; i++) rpi_array_release(e->outputs.at[i]);
   for (int64_t k = e->nclaimed - 1; k >= 0; k--) rpi_node_release(w->nodes.at[k]);
@@ -134,6 +134,7 @@ static bool all_ready(struct array* const* roots, int n) {
 /* Walk until nothing on the way is in another thread's hands. Returns with the lock held if 0. */
 static int walk_unclaimed(struct eval* e, struct array* const* roots, int n) {
   rpi_graph_lock();
+  rpi_graph_enter();
   for (;;) {
     int rc = rpi_walk_run(&e->walk, NULL, 0, roots, n);
     if (!rc && !e->walk.claimed && (e->walk.stray || e->walk.lost)) rc = refuse(&e->walk, roots[0]);
@@ -142,6 +143,7 @@ static int walk_unclaimed(struct eval* e, struct array* const* roots, int n) {
     if (wait) rpi_graph_wait();
     rpi_walk_free(&e->walk);
     if (!wait) {
+      rpi_graph_leave();
       rpi_graph_unlock();
       return rc;
     }

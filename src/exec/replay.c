@@ -66,7 +66,13 @@ static _Atomic(int) mode = RPI_COMPILE_ENABLED;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct cache tables;
 
-static void init_tables(void) { rpi_cache_init(&tables, MAX_IDS); }
+static void lock_tables(void) { pthread_mutex_lock(&tables.lock); }
+static void unlock_tables(void) { pthread_mutex_unlock(&tables.lock); }
+
+static void init_tables(void) {
+  rpi_cache_init(&tables, MAX_IDS);
+  pthread_atfork(lock_tables, unlock_tables, unlock_tables);
+}
 
 void rpi_compile_set_mode(int m) { atomic_store(&mode, m); }
 int rpi_compile_mode(void) { return atomic_load(&mode); }
