@@ -69,21 +69,26 @@ mlx_array mlx_array_new_data(const void* data, const int* shape, int dim, mlx_dt
   return wrap(from_data(data, shape, dim, dtype));
 }
 
+/* The payload is taken in every case: the buffer destroys it, or this function does. */
+static struct array* from_managed(void* data, const int* shape, int dim, mlx_dtype dtype,
+                                  void* payload, void (*dtor)(void*)) {
+  struct shape s;
+  struct buffer* b = NULL;
+  struct array* a = NULL;
+  bool good = check_data(&s, "array", shape, dim, dtype) == 0;
+  bool is_aligned = good && (uintptr_t)data % rpi_dtype_size((int)dtype) == 0;
+  if (good && is_aligned && (data || !rpi_size(&s)))
+    b = rpi_buffer_wrap(data, (size_t)rpi_size(&s) * rpi_dtype_size((int)dtype), dtor, payload);
+  else if (good) /* kernels read whole elements: copied */
+    a = from_data(data, shape, dim, dtype);
+  if (b) return rpi_array_ready((int)dtype, s.dim, s.ndim, b);
+  if (dtor) dtor(payload);
+  return a;
+}
+
 mlx_array mlx_array_new_data_managed_payload(void* data, const int* shape, int dim, mlx_dtype dtype,
                                              void* payload, void (*dtor)(void*)) {
-  struct shape s;
-  struct array* a = NULL;
-  if (check_data(&s, "array", shape, dim, dtype) == 0) {
-    size_t bytes = (size_t)rpi_size(&s) * rpi_dtype_size((int)dtype);
-    if ((uintptr_t)data % rpi_dtype_size((int)dtype)) { /* kernels read whole elements */
-      a = rpi_array_data((int)dtype, s.dim, s.ndim, data);
-      if (a && dtor) dtor(payload);
-    } else {
-      struct buffer* b = rpi_buffer_wrap(data, bytes, dtor, payload);
-      if (b) a = rpi_array_ready((int)dtype, s.dim, s.ndim, b);
-    }
-  }
-  return wrap(a);
+  return wrap(from_managed(data, shape, dim, dtype, payload, dtor));
 }
 
 mlx_array mlx_array_new_data_managed(void* data, const int* shape, int dim, mlx_dtype dtype,
