@@ -1,5 +1,5 @@
-/* Failures: every one is a return code with a typed error, nothing leaks, and the library and all other
- * arrays stay usable. Run under AddressSanitizer as well. */
+/* Failures: every one is a return code with a typed error, nothing leaks, and the library and all
+ * other arrays stay usable. Run under AddressSanitizer as well. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static void fail_everywhere(bool (*scenario)(void)) {
 }
 
 static bool add_and_sum(void) {
-  mlx_array x = floats((float[]){1, 2, 3}, 3), y = mlx_array_new(), z = mlx_array_new(), t = mlx_array_new();
+  mlx_array x = floats((float[]){1, 2, 3}, 3), y = {0}, z = {0}, t = {0};
   bool good = MADE(x) && ok(mlx_add(&y, x, x, cpu())) && ok(mlx_sin(&t, y, cpu())) &&
               ok(mlx_multiply(&y, y, x, cpu())) && ok(mlx_sum(&z, y, false, cpu()));
   mlx_vector_array v = {0};
@@ -78,7 +78,8 @@ static bool move_and_multiply(void) {
   bool good = MADE(x = mlx_array_new_data(data, (int[]){2, 3}, 2, MLX_FLOAT32)) &&
               MADE(parts = mlx_vector_array_new()) && ok(mlx_transpose(&t, x, cpu())) &&
               ok(mlx_matmul(&y, t, x, cpu())) && ok(mlx_split(&parts, y, 3, 0, cpu())) &&
-              ok(mlx_concatenate_axis(&z, parts, 1, cpu())) && ok(mlx_softmax_axis(&t, t, 0, true, cpu()));
+              ok(mlx_concatenate_axis(&z, parts, 1, cpu())) &&
+              ok(mlx_softmax_axis(&t, t, 0, true, cpu()));
   const float* v = good ? mlx_array_data_float32(z) : NULL;
   good = good && ok(v == NULL) && ok(mlx_array_data_float32(t) == NULL);
   if (good) assert_true(v[0] == 17 && v[8] == 45);
@@ -109,7 +110,8 @@ static bool compile_and_apply(void) {
   mlx_closure f = {0}, c = {0};
   mlx_array x = {0}, y = {0}, t = {0};
   mlx_vector_array in = {0}, out = {0};
-  bool good = MADE(f = mlx_closure_new_func(twice_plus_one)) && MADE(x = floats((float[]){1, 2}, 2)) &&
+  bool good = MADE(f = mlx_closure_new_func(twice_plus_one)) &&
+              MADE(x = floats((float[]){1, 2}, 2)) &&
               MADE(in = mlx_vector_array_new_value(x)) && MADE(out = mlx_vector_array_new()) &&
               ok(mlx_compile(&c, f, true));
   for (int call = 0; call < 2 && good; call++)
@@ -173,7 +175,8 @@ static bool evaluate_async(void) {
   mlx_array x = floats((float[]){1, 2}, 2), y = mlx_array_new();
   bool good = MADE(x) && ok(mlx_add(&y, x, x, cpu()));
   mlx_vector_array v = {0};
-  good = good && MADE(v = mlx_vector_array_new_value(y)) && ok(mlx_async_eval(v)) && ok(mlx_synchronize(cpu())) && ok(mlx_array_eval(y));
+  good = good && MADE(v = mlx_vector_array_new_value(y)) && ok(mlx_async_eval(v)) &&
+         ok(mlx_synchronize(cpu())) && ok(mlx_array_eval(y));
   if (good) assert_true(has_values(y, (float[]){2, 4}, 2));
   mlx_array_free(x), mlx_array_free(y);
   mlx_vector_array_free(v);
@@ -400,7 +403,8 @@ static void the_data_of_a_view_is_what_the_view_shows(void** state) {
   mlx_array x = mlx_array_new(), m = mlx_array_new(), y = mlx_array_new();
   assert_int_equal(mlx_arange(&x, 0, 9, 1, MLX_FLOAT32, cpu()), 0);
   assert_int_equal(mlx_reshape(&m, x, (int[]){3, 3}, 2, cpu()), 0);
-  assert_int_equal(mlx_slice(&y, m, (int[]){0, 1}, 2, (int[]){2, 3}, 2, (int[]){1, 1}, 2, cpu()), 0);
+  const int start[] = {0, 1}, stop[] = {2, 3}, step[] = {1, 1};
+  assert_int_equal(mlx_slice(&y, m, start, 2, stop, 2, step, 2, cpu()), 0);
   assert_read(y, (float[]){1, 2, 4, 5}, 4);
   assert_int_equal(mlx_transpose(&y, m, cpu()), 0);
   assert_read(y, (float[]){0, 3, 6, 1, 4, 7, 2, 5, 8}, 9);
@@ -510,8 +514,11 @@ static void memory_of_the_host_is_given_back_once(void** state) {
     int offset, dim;
     mlx_dtype dtype;
     bool good;
-  } rows[] = {{0, 4, MLX_FLOAT32, true}, {1, 4, MLX_FLOAT32, true} /* copied */, {4, 4, MLX_FLOAT64, true},
-              {0, -1, MLX_FLOAT32, false}, {0, 4, (mlx_dtype)99, false}};
+  } rows[] = {{0, 4, MLX_FLOAT32, true},
+              {1, 4, MLX_FLOAT32, true}, /* copied */
+              {4, 4, MLX_FLOAT64, true},
+              {0, -1, MLX_FLOAT32, false},
+              {0, 4, (mlx_dtype)99, false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     destroyed = 0;
     mlx_array x = mlx_array_new_data_managed(data + rows[i].offset, &rows[i].dim, 1, rows[i].dtype,

@@ -1,4 +1,5 @@
-/* A good guest: small stacks, forks, signals, standard output and the locale of the host are respected. */
+/* A good guest: small stacks, forks, signals, standard output and the locale of the host are
+ * respected. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -123,8 +124,8 @@ static bool multiply_quantized(void) {
   for (int i = 0; i < N * K; i++) rows[i] = (float)(i / K + 1);
   for (int i = 0; i < K; i++) ones[i] = 1;
   const mlx_optional_int group = {64, true}, bits = {4, true};
-  mlx_array w = mlx_array_new_data(rows, (int[]){N, K}, 2, MLX_FLOAT32), y = mlx_array_new(), none = {0};
-  mlx_array x = mlx_array_new_data(ones, (int[]){1, K}, 2, MLX_FLOAT32);
+  mlx_array w = mlx_array_new_data(rows, (int[]){N, K}, 2, MLX_FLOAT32), none = {0};
+  mlx_array x = mlx_array_new_data(ones, (int[]){1, K}, 2, MLX_FLOAT32), y = mlx_array_new();
   mlx_vector_array q = mlx_vector_array_new();
   bool good = mlx_quantize(&q, w, group, bits, "affine", none, cpu()) == 0;
   mlx_array codes = input(q, 0), scales = input(q, 1), biases = input(q, 2);
@@ -143,7 +144,8 @@ static bool save_and_load(void) {
   close(fd);
   mlx_array x = floats((float[]){1, 2, 3}, 3), y = mlx_array_new();
   mlx_map_string_to_array out = mlx_map_string_to_array_new(), in = mlx_map_string_to_array_new();
-  mlx_map_string_to_string meta = mlx_map_string_to_string_new(), text = mlx_map_string_to_string_new();
+  mlx_map_string_to_string meta = mlx_map_string_to_string_new();
+  mlx_map_string_to_string text = mlx_map_string_to_string_new();
   mlx_map_string_to_array_insert(out, "x", x);
   bool good = mlx_save_safetensors(path, out, meta) == 0 &&
               mlx_load_safetensors(&in, &text, path, cpu()) == 0 &&
@@ -206,10 +208,12 @@ static bool in_child(bool (*fun)(void)) {
     _exit(fun() ? 0 : 1);
   }
   int status = 0;
-  return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) &&
+         WEXITSTATUS(status) == 0;
 }
 
-static bool skips_forks(void) { return UNDER_TSAN; } /* ThreadSanitizer does not follow threads after one */
+/* ThreadSanitizer does not follow threads that are started after a fork. */
+static bool skips_forks(void) { return UNDER_TSAN; }
 
 static void a_forked_child_evaluates_after_the_parent_did(void** state) {
   (void)state;
@@ -281,7 +285,8 @@ static void a_fork_beside_a_busy_thread_leaves_both_usable(void** state) {
   stop_busy = false;
   assert_int_equal(pthread_create(&thread, NULL, keep_busy, &good), 0);
   int failed = 0;
-  for (int i = 0; i < 30; i++) failed += !in_child(evaluate_async) + !in_child(compile_long_function);
+  for (int i = 0; i < 30; i++)
+    failed += !in_child(evaluate_async) + !in_child(compile_long_function);
   stop_busy = true;
   pthread_join(thread, NULL);
   assert_int_equal(failed, 0);
@@ -312,7 +317,8 @@ static void threads_of_the_library_block_all_signals(void** state) {
   if (UNDER_TSAN) skip(); /* it has a thread of its own */
   rp_set_num_threads(4);
   assert_true(do_everything());
-  const int sent[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGALRM, SIGUSR1, SIGUSR2, SIGPROF, SIGPIPE};
+  const int sent[] = {SIGINT,  SIGTERM, SIGHUP,  SIGCHLD, SIGALRM,
+                      SIGUSR1, SIGUSR2, SIGPROF, SIGPIPE};
   int others = 0;
   DIR* d = opendir("/proc/self/task");
   assert_non_null(d);
@@ -397,8 +403,8 @@ static int x_sigmoid_x(mlx_vector_array* res, const mlx_vector_array in) {
 static _Atomic(int) forks;
 static void count_fork(void) { forks++; }
 
-/* No compiler, no PATH, nowhere to write. A process that was started would have become a child of ours,
- * dead or alive, and one made with fork would have been counted. */
+/* No compiler, no PATH, nowhere to write. A process that was started would have become a child of
+ * ours, dead or alive, and one made with fork would have been counted. */
 static void a_fused_function_needs_no_compiler_and_starts_no_process(void** state) {
   (void)state;
   static bool watched;

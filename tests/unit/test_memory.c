@@ -1,5 +1,5 @@
-/* Memory is accounted for, bounded and given back; graphs of any depth are dropped; buffers that nobody
- * else holds are updated in place. */
+/* Memory is accounted for, bounded and given back; graphs of any depth are dropped; buffers that
+ * nobody else holds are updated in place. */
 #define _GNU_SOURCE
 #include <malloc.h>
 #include <setjmp.h>
@@ -26,7 +26,8 @@ static int setup(void** state) {
   return 0;
 }
 
-/* n values, lazy, in memory of their own once evaluated (a filled array may be one value stretched). */
+/* n values, lazy, in memory of their own once evaluated (a filled array may be one stretched
+ * value). */
 static mlx_array solid(float v, int n) {
   mlx_array x = full_of(v, n), zero = mlx_array_new_float(0);
   mlx_add(&x, x, zero, cpu());
@@ -152,7 +153,8 @@ static void call_alone(int k) {
   mlx_closure_free(f), mlx_closure_free(c);
 }
 
-/* The first thousand calls warm up; a search through all earlier ones would cost far more than 3 times. */
+/* The first thousand calls warm up; a search through all earlier ones would cost far more than 3
+ * times as much. */
 static void assert_flat(void (*call)(int)) {
   enum { PART = 1000, PARTS = UNDER_SANITIZER ? 3 : 10 };
   double early = 0, late = 0;
