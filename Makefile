@@ -18,6 +18,10 @@ LM_OBJ   := $(call objects,$(wildcard lm/*.c))
 CLI_OBJ  := $(call objects,$(wildcard cli/*.c))
 TESTS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 BENCHES  := $(patsubst bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard bench/*.c)))
+FUZZERS  := $(patsubst fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard fuzz/*.c)))
+FUZZ_SRC := $(wildcard src/base/*.c src/core/*.c src/io/*.c)
+CLANGS   := clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14
+CLANG    ?= $(firstword $(foreach name,$(CLANGS),$(shell command -v $(name))))
 EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(sort $(wildcard examples/*.c)))
 
 all: $(BUILD)/libmlxc.so $(BUILD)/reprise ## build the library and the command into build/
@@ -67,6 +71,12 @@ $(BUILD)/examples/%: examples/%.c $(BUILD)/libmlxc.so
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -Wall -Wextra -Iinclude $< -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN/..' -lm
 
+# What reads foreign bytes, compiled anew with clang for each fuzzer.
+$(BUILD)/fuzz/%: fuzz/%.c $(FUZZ_SRC)
+	@mkdir -p $(@D)
+	@test -n "$(CLANG)" || { echo "make fuzz needs clang; it is not installed."; exit 1; }
+	$(CLANG) $(filter-out -M%,$(CORE)) -O1 -g -fsanitize=fuzzer,address $^ -o $@ $(LIBS)
+
 tests: $(TESTS)
 examples: $(EXAMPLES) ## build the examples
 bench: $(BENCHES) $(BUILD)/reprise ## build the benchmarks into build/bench/
@@ -85,6 +95,13 @@ demo: deps ## set up everything and let SmolLM2 tell a joke
 test: tests ## run the unit tests (SAN=address,undefined or SAN=thread for a sanitizer build)
 	tests/run $(TESTS)
 
+# Threads alone: ThreadSanitizer makes every test ten times slower.
+THREAD_TESTS := test_threads test_base_thread test_api_vector test_api_error
+test-threads: ## run the tests of threads under ThreadSanitizer
+	$(MAKE) SAN=thread CFLAGS="-O1 -g" TESTS="$(THREAD_TESTS:%=build-thread/tests/%)" test
+
+fuzz: $(FUZZERS) ## build the fuzzers into build/fuzz/ with clang
+
 check: deps ## set up everything and run every test
 	$(MAKE) all tests examples
 	$(BUILD)/reprise fetch smollm2-135m-instruct
@@ -100,5 +117,5 @@ clean: ## remove all build folders
 	rm -rf build build-*
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all help tests examples bench deps model demo test check layers install clean
+.PHONY: all help tests examples bench deps model demo test test-threads fuzz check layers install clean
 .DELETE_ON_ERROR:
