@@ -184,6 +184,69 @@ static bool evaluate_async(void) {
   return good;
 }
 
+/* Kernels that need room of their own: a sort, a gather, a reduction of a view, a draw. */
+static bool use_scratch_memory(void) {
+  enum { N = 5000 };
+  mlx_array x = {0}, y = {0}, i = {0}, key = {0}, r = {0};
+  bool good = ok(mlx_arange(&x, N, 0, -1, MLX_FLOAT32, cpu())) && ok(mlx_sort(&y, x, cpu())) &&
+              ok(mlx_argsort(&i, x, cpu())) && ok(mlx_take(&x, x, i, cpu())) &&
+              ok(mlx_subtract(&y, y, x, cpu())) &&
+              ok(mlx_reshape(&y, y, (int[]){50, 100}, 2, cpu())) &&
+              ok(mlx_transpose(&y, y, cpu())) && ok(mlx_cumsum(&y, y, 0, false, true, cpu())) &&
+              ok(mlx_sum_axis(&y, y, 1, false, cpu())) && ok(mlx_random_key(&key, 3)) &&
+              ok(mlx_random_normal(&r, (int[]){100}, 1, MLX_FLOAT32, 0, 0, key, cpu())) &&
+              ok(mlx_add(&y, y, r, cpu()));
+  float sum = 1;
+  good = good && ok(mlx_sum(&y, y, false, cpu())) && ok(mlx_array_item_float32(&sum, y));
+  if (good) assert_true(sum == 0);
+  mlx_array_free(x), mlx_array_free(y), mlx_array_free(i);
+  mlx_array_free(key), mlx_array_free(r);
+  return good;
+}
+
+static bool quantize_and_multiply(void) {
+  const mlx_optional_int group = {64, true}, bits = {4, true};
+  mlx_array w = {0}, y = {0}, codes = {0}, scales = {0}, biases = {0}, none = {0};
+  mlx_vector_array q = {0};
+  bool good = ok(mlx_ones(&w, (int[]){8, 64}, 2, MLX_FLOAT32, cpu())) &&
+              ok(mlx_quantize(&q, w, group, bits, "affine", none, cpu())) &&
+              ok(mlx_vector_array_get(&codes, q, 0)) && ok(mlx_vector_array_get(&scales, q, 1)) &&
+              ok(mlx_vector_array_get(&biases, q, 2)) &&
+              ok(mlx_quantized_matmul(&y, w, codes, scales, biases, true, group, bits, "affine",
+                                      cpu()));
+  const float* v = good ? mlx_array_data_float32(y) : NULL;
+  good = good && ok(v == NULL);
+  if (good) assert_float_equal(v[63], 64, 1e-3);
+  mlx_array_free(w), mlx_array_free(y), mlx_array_free(codes);
+  mlx_array_free(scales), mlx_array_free(biases);
+  mlx_vector_array_free(q);
+  return good;
+}
+
+static bool save_and_load(void) {
+  static char path[64];
+  if (!path[0]) snprintf(path, sizeof path, "/tmp/reprise_faults_%d", (int)getpid());
+  mlx_array x = {0}, y = {0};
+  mlx_map_string_to_array out = {0}, in = {0};
+  mlx_map_string_to_string meta = {0}, text = {0};
+  bool good = MADE(x = floats((float[]){1, 2, 3}, 3)) &&
+              MADE(out = mlx_map_string_to_array_new()) &&
+              MADE(meta = mlx_map_string_to_string_new()) &&
+              ok(mlx_map_string_to_string_insert(meta, "format", "pt")) &&
+              ok(mlx_map_string_to_array_insert(out, "x", x)) &&
+              ok(mlx_save_safetensors(path, out, meta)) &&
+              ok(mlx_load_safetensors(&in, &text, path, cpu())) &&
+              ok(mlx_map_string_to_array_get(&y, in, "x")) && ok(mlx_add(&y, y, x, cpu()));
+  const float* v = good ? mlx_array_data_float32(y) : NULL;
+  good = good && ok(v == NULL);
+  if (good) assert_true(v[0] == 2 && v[2] == 6);
+  mlx_array_free(x), mlx_array_free(y);
+  mlx_map_string_to_array_free(out), mlx_map_string_to_array_free(in);
+  mlx_map_string_to_string_free(meta), mlx_map_string_to_string_free(text);
+  unlink(path);
+  return good;
+}
+
 #define FAULT_TEST(name, scenario) \
   static void name(void** state) { \
     (void)state;                   \
@@ -196,6 +259,9 @@ FAULT_TEST(compiling_and_applying_survives_every_failed_allocation, compile_and_
 FAULT_TEST(lists_and_maps_survive_every_failed_allocation, use_lists_and_maps)
 FAULT_TEST(error_handlers_survive_every_failed_allocation, set_handlers)
 FAULT_TEST(wrapped_memory_survives_every_failed_allocation, wrap_memory)
+FAULT_TEST(kernels_with_scratch_memory_survive_every_failed_allocation, use_scratch_memory)
+FAULT_TEST(quantization_survives_every_failed_allocation, quantize_and_multiply)
+FAULT_TEST(files_survive_every_failed_allocation, save_and_load)
 FAULT_TEST(async_evaluation_survives_every_failed_allocation, evaluate_async)
 
 /* The memory limit stops an evaluation at each of its buffers. */
@@ -588,6 +654,9 @@ int main(void) {
       TEST(lists_and_maps_survive_every_failed_allocation),
       TEST(error_handlers_survive_every_failed_allocation),
       TEST(wrapped_memory_survives_every_failed_allocation),
+      TEST(kernels_with_scratch_memory_survive_every_failed_allocation),
+      TEST(quantization_survives_every_failed_allocation),
+      TEST(files_survive_every_failed_allocation),
       TEST(async_evaluation_survives_every_failed_allocation),
       TEST(an_evaluation_that_ran_out_of_memory_can_be_repeated),
       TEST(an_array_beside_one_that_fails_keeps_its_value),

@@ -86,7 +86,7 @@ mlx_array mlx_array_new_data_managed(void* data, const int* shape, int dim, mlx_
 mlx_array mlx_array_new_data_managed_payload(void* data, const int* shape, int dim, mlx_dtype dtype,
                                              void* payload, void (*dtor)(void*));
 
-/* Make `*arr` name another array, releasing the one it named. `src` may be `*arr`, or empty. */
+/* Make `*arr` name another array, releasing the one it named. `*arr` may be empty, or `src`. */
 int mlx_array_set(mlx_array* arr, const mlx_array src);
 
 /* The same with a new scalar, or with a copy of the data as in mlx_array_new_data. */
