@@ -1,4 +1,6 @@
-# Reprise. `make help` lists the targets.
+# Reprise. `make help` lists the targets; `make V=1` shows the commands.
+MAKEFLAGS += --jobs=$(shell nproc)
+Q         := $(if $(V),,@)
 CC       ?= gcc
 PREFIX   ?= /usr/local
 BUILD    ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
@@ -40,11 +42,12 @@ $(BUILD)/src/backend/cpu/%.o $(BUILD)/src/io/blocks.o: OPT := -O3
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALLFLAGS) $(OPT) $(ISA) -c $< -o $@
+	@$(if $(V),,echo "CC $<")
+	$(Q)$(CC) $(ALLFLAGS) $(OPT) $(ISA) -c $< -o $@
 
 $(BUILD)/libreprise.a: $(OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(BUILD)/libmlxc.so: $(OBJ)
 	$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs -Wl,-z,nodelete $^ -o $@ $(LIBS)
@@ -56,7 +59,7 @@ $(BUILD)/reprise: $(CLI_OBJ) $(LM_OBJ) $(BUILD)/libmlxc.so
 # An archive, so that the tests of the text side link without the engine.
 $(BUILD)/liblm.a: $(LM_OBJ)
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/liblm.a $(BUILD)/libreprise.a
 	@mkdir -p $(@D)
@@ -90,7 +93,8 @@ model: deps $(BUILD)/reprise ## fetch SmolLM2-135M-Instruct into the cache
 demo: deps ## set up everything and let SmolLM2 tell a joke
 	$(MAKE) all
 	$(BUILD)/reprise fetch smollm2-135m-instruct
-	$(BUILD)/reprise generate --model smollm2-135m-instruct --stats "Tell me a joke"
+	$(BUILD)/reprise generate --model smollm2-135m-instruct --stats \
+	  --temperature 0.7 --top-p 0.9 --seed 3 "Tell me a joke"
 
 test: tests ## run the unit tests (SAN=address,undefined or SAN=thread for a sanitizer build)
 	tests/run $(TESTS)
