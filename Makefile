@@ -50,10 +50,12 @@ $(BUILD)/libreprise.a: $(OBJ)
 	$(Q)ar rcs $@ $^
 
 $(BUILD)/libmlxc.so: $(OBJ)
-	$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs -Wl,-z,nodelete $^ -o $@ $(LIBS)
+	@$(if $(V),,echo "LD $@")
+	$(Q)$(CC) $(ALLFLAGS) -shared -Wl,-soname,libmlxc.so -Wl,-z,defs -Wl,-z,nodelete $^ -o $@ $(LIBS)
 
 $(BUILD)/reprise: $(CLI_OBJ) $(LM_OBJ) $(BUILD)/libmlxc.so
-	$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN' $(LIBS) $(LM_LIBS)
+	@$(if $(V),,echo "LD $@")
+	$(Q)$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN' $(LIBS) $(LM_LIBS)
 
 # Unit tests see the internals: they link the objects, not the shared library.
 # An archive, so that the tests of the text side link without the engine.
@@ -63,16 +65,19 @@ $(BUILD)/liblm.a: $(LM_OBJ)
 
 $(BUILD)/tests/%: tests/unit/%.c $(BUILD)/liblm.a $(BUILD)/libreprise.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLFLAGS) $< $(BUILD)/liblm.a $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
+	@$(if $(V),,echo "LD $@")
+	$(Q)$(CC) $(ALLFLAGS) $< $(BUILD)/liblm.a $(BUILD)/libreprise.a -o $@ -lcmocka $(LIBS) $(LM_LIBS)
 
 $(BUILD)/bench/%: bench/%.c $(BUILD)/libreprise.a
 	@mkdir -p $(@D)
-	$(CC) $(ALLFLAGS) $< $(BUILD)/libreprise.a -o $@ $(LIBS)
+	@$(if $(V),,echo "LD $@")
+	$(Q)$(CC) $(ALLFLAGS) $< $(BUILD)/libreprise.a -o $@ $(LIBS)
 
 # Examples are what a user would build: public headers, the shared library, nothing else.
 $(BUILD)/examples/%: examples/%.c $(BUILD)/libmlxc.so
 	@mkdir -p $(@D)
-	$(CC) -std=c17 -Wall -Wextra -Iinclude $< -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN/..' -lm
+	@$(if $(V),,echo "LD $@")
+	$(Q)$(CC) -std=c17 -Wall -Wextra -Iinclude $< -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN/..' -lm
 
 # What reads foreign bytes, compiled anew with clang for each fuzzer.
 $(BUILD)/fuzz/%: fuzz/%.c $(FUZZ_SRC)
