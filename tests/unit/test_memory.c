@@ -157,14 +157,14 @@ static void call_alone(int k) {
  * times as much. */
 static void assert_flat(void (*call)(int)) {
   enum { PART = 1000, PARTS = UNDER_SANITIZER ? 3 : 10 };
-  double early = 0, late = 0;
+  double seconds[PARTS];
   for (int part = 0; part < PARTS; part++) {
     double start = cpu_seconds();
     for (int k = 0; k < PART; k++) call(part * PART + k);
-    late = cpu_seconds() - start;
-    if (part == 0) early = late;
+    seconds[part] = cpu_seconds() - start;
   }
-  assert_true(late < 3 * early);
+  double a = seconds[PARTS - 1], b = seconds[PARTS - 2]; /* the quieter of two */
+  assert_true((a < b ? a : b) < 3 * seconds[0]);
 }
 
 static void constants_of_one_function_cost_the_same_however_many_there_are(void** state) {
@@ -211,11 +211,21 @@ static double seconds_of_sum(int n) {
   return cpu_seconds() - start;
 }
 
+/* Of three runs, so that a busy machine does not count. */
+static double least_seconds(int n) {
+  double least = seconds_of_sum(n);
+  for (int i = 0; i < 2; i++) {
+    double again = seconds_of_sum(n);
+    if (again < least) least = again;
+  }
+  return least;
+}
+
 /* One scalar with tens of thousands of readers. */
 static void compile_time_grows_with_the_graph_and_not_faster(void** state) {
   (void)state;
   seconds_of_sum(1000);
-  double half = seconds_of_sum(DEEP / 5 * 2), whole = seconds_of_sum(DEEP / 5 * 4);
+  double half = least_seconds(DEEP / 5 * 2), whole = least_seconds(DEEP / 5 * 4);
   assert_true(whole < 3 * half);
   assert_true(whole < 20);
 }
