@@ -27,7 +27,8 @@ const struct rpi_gemm_kernels* rpi_gemm_kernels(void) {
   }
 }
 
-enum { INLINE_WORK = 32768, ROW_BLOCK = 384 };
+/* PANEL_FLOATS of B stay in a core's second cache; SMALL operands are copied to the stack. */
+enum { INLINE_WORK = 32768, ROW_BLOCK = 1536, PANEL_FLOATS = 1 << 16, MAX_PANELS = 8, SMALL = 1024 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
@@ -48,7 +49,11 @@ static void finish_row(const struct rpi_gemm* g, int64_t row, int64_t col, int64
       sum[j] = RP_FMAF(beta, load_float(g->c, at + j * g->c_col, g->dtype), alpha * sum[j]);
   }
   char* out = (char*)g->out + (row * g->ldo + col) * (int64_t)rpi_dtype_size(g->dtype);
-  if ((void*)out != (void*)sum) rpi_cpu_from_f32(out, g->dtype, sum, n);
+  if ((void*)out == (void*)sum) return;
+  if (g->dtype == RPI_FLOAT32)
+    memcpy(out, sum, sizeof *sum * (size_t)n);
+  else
+    rpi_cpu_from_f32(out, g->dtype, sum, n);
 }
 
 static bool needs_finish(const struct rpi_gemm* g) { return g->c || g->dtype != RPI_FLOAT32; }
@@ -60,8 +65,9 @@ struct packed {
   const struct rpi_gemm_kernels* kern;
   float* a; /* panels of mr rows, one after another: [k][mr], the last one narrower */
   int64_t row_blocks, col_panels;
+  int panels; /* of B in one chunk */
   _Atomic(int) failed;
-  /* B panel j as [k][nr]; `scratch` holds nr * k floats. */
+  /* B from column j on, at most nr columns, as [k][nr]; scratch holds nr * RPI_GEMM_PIECE floats. */
   void (*pack_b)(const struct packed* p, int64_t j, int cols, float* b, float* scratch);
   const void* source; /* for pack_b */
 };
@@ -106,49 +112,63 @@ static void pack_b_strided(const struct packed* p, int64_t j, int cols, float* b
 
 static void pack_dense_b(const struct packed* p, int64_t j, int cols, float* b, float* scratch) {
   const struct rpi_gemm* g = p->g;
-  if (g->b_row == 1 && g->dtype == RPI_FLOAT32) {
-    p->kern->pack_rows(b, (const float*)g->b + j * g->b_col, g->b_col, g->k, cols);
-  } else if (g->b_row == 1) {
-    for (int c = 0; c < cols; c++)
-      rpi_cpu_to_f32(scratch + c * g->k, (const uint16_t*)g->b + (j + c) * g->b_col, g->dtype, g->k);
-    p->kern->pack_rows(b, scratch, g->k, g->k, cols);
-  } else if (g->b_col == 1) {
+  const char* src = (const char*)g->b + j * g->b_col * (int64_t)rpi_dtype_size(g->dtype);
+  (void)scratch;
+  if (g->b_row == 1)
+    p->kern->pack_rows(b, src, g->b_col, g->k, cols, g->dtype);
+  else if (g->b_col == 1)
     pack_b_columns(p, j, cols, b);
-  } else {
+  else
     pack_b_strided(p, j, cols, b);
-  }
 }
 
-/* One block of rows against one panel of columns. */
-static void multiply_block(const struct packed* p, int64_t first, int64_t rows, int64_t col,
-                           int cols, const float* b) {
+/* One panel of A against one panel of B. */
+static void multiply_tile(const struct packed* p, int64_t row, int rows, int64_t col, int cols,
+                          const float* b) {
   const struct rpi_gemm* g = p->g;
-  float tile[12 * RPI_GEMM_MAX_NR];
-  bool finish = needs_finish(g);
+  const float* a = p->a + row * g->k;
+  float tile[RPI_GEMM_MAX_MR * RPI_GEMM_MAX_NR];
+  if (!needs_finish(g)) {
+    p->kern->micro(g->k, rows, a, b, (float*)g->out + row * g->ldo + col, g->ldo, cols);
+    return;
+  }
+  p->kern->micro(g->k, rows, a, b, tile, RPI_GEMM_MAX_NR, cols);
+  for (int r = 0; r < rows; r++) finish_row(g, row + r, col, cols, tile + r * RPI_GEMM_MAX_NR);
+}
+
+/* A panel of A meets every panel of the chunk while it is in the first cache. */
+static void multiply_panels(const struct packed* p, int64_t first, int64_t rows, int64_t col,
+                            int64_t cols, const float* b) {
+  int64_t nr = p->kern->nr, panel = p->g->k * nr;
   for (int64_t i = first; i < first + rows; i += p->kern->mr) {
     int n = (int)smaller(first + rows - i, p->kern->mr);
-    float* c = finish ? tile : (float*)g->out + i * g->ldo + col;
-    int64_t ldc = finish ? RPI_GEMM_MAX_NR : g->ldo;
-    p->kern->micro(g->k, n, p->a + i * g->k, b, c, ldc, cols);
-    for (int r = 0; r < n && finish; r++) finish_row(g, i + r, col, cols, tile + r * ldc);
+    for (int64_t j = 0; j < cols; j += nr)
+      multiply_tile(p, i, n, col + j, (int)smaller(cols - j, nr), b + j / nr * panel);
   }
 }
 
-static void multiply_panel(void* ctx, int64_t chunk) {
+static void multiply_chunk(void* ctx, int64_t chunk) {
   struct packed* p = ctx;
   const struct rpi_gemm* g = p->g;
-  int64_t panel = chunk / p->row_blocks, block = chunk % p->row_blocks;
-  int64_t col = panel * p->kern->nr, first = block * ROW_BLOCK;
-  int cols = (int)smaller(g->n - col, p->kern->nr);
-  size_t floats = (size_t)(g->k * p->kern->nr);
-  float* b = rpi_alloc(sizeof *b * 2 * floats + 1);
+  int64_t nr = p->kern->nr, wide = nr * p->panels;
+  int64_t col = chunk / p->row_blocks * wide, first = chunk % p->row_blocks * ROW_BLOCK;
+  int64_t cols = smaller(g->n - col, wide), panel = g->k * nr;
+  float* b = rpi_alloc(sizeof *b * (size_t)(panel * p->panels + nr * RPI_GEMM_PIECE));
   if (!b) {
     p->failed = 1;
     return;
   }
-  p->pack_b(p, col, cols, b, b + floats);
-  multiply_block(p, first, smaller(g->m - first, ROW_BLOCK), col, cols, b);
+  for (int64_t j = 0; j < cols; j += nr)
+    p->pack_b(p, col + j, (int)smaller(cols - j, nr), b + j / nr * panel, b + panel * p->panels);
+  multiply_panels(p, first, smaller(g->m - first, ROW_BLOCK), col, cols, b);
   rpi_free(b);
+}
+
+/* As many panels as stay in cache, but enough chunks to share out. */
+static int panels_per_chunk(const struct packed* p) {
+  int64_t n = PANEL_FLOATS / (p->g->k * p->kern->nr), share = p->col_panels * p->row_blocks / 16;
+  n = smaller(smaller(n, share), MAX_PANELS);
+  return n < 1 ? 1 : (int)n;
 }
 
 /* ROW_BLOCK is a multiple of every mr, so panels of A do not straddle blocks. */
@@ -158,10 +178,12 @@ static int run_packed(struct packed* p) {
   size_t bytes = sizeof *p->a * (size_t)(g->m * g->k);
   p->row_blocks = (g->m + ROW_BLOCK - 1) / ROW_BLOCK;
   p->col_panels = (g->n + p->kern->nr - 1) / p->kern->nr;
+  p->panels = panels_per_chunk(p);
   p->a = rpi_alloc(bytes + 1);
   if (!p->a) return rpi_fail_memory("a matrix product", bytes);
+  int64_t chunks = p->row_blocks * ((p->col_panels + p->panels - 1) / p->panels);
   rpi_parallel(a_panels, pack_a_panel, p);
-  rpi_parallel(p->row_blocks * p->col_panels, multiply_panel, p);
+  rpi_parallel(chunks, multiply_chunk, p);
   rpi_free(p->a);
   return p->failed ? rpi_fail_memory("a matrix product", bytes) : 0;
 }
@@ -184,45 +206,92 @@ int rpi_gemm_with_panels(const struct rpi_gemm* g, rpi_gemm_fill* fill, const vo
 
 /* ---- products with few rows ------------------------------------------------------------------ */
 
-struct skinny {
+float* rpi_gemm_interleave(int dtype, int64_t m, int64_t k, const void* a, int64_t row, int64_t col) {
+  int mx = rpi_gemm_skinny_rows((int)m);
+  float* x = rpi_alloc(sizeof *x * (size_t)(mx * k) + 1);
+  for (int64_t i = 0; x && i < k; i++)
+    for (int r = 0; r < mx; r++)
+      x[i * mx + r] = r < m ? load_float(a, r * row + i * col, dtype) : 0;
+  return x;
+}
+
+struct few {
   const struct rpi_gemm* g;
   const struct rpi_gemm_kernels* kern;
-  int64_t columns; /* in one chunk */
-  bool by_rows;    /* B is a transpose: its columns lie one after another */
+  const float* x; /* [k][mx] if B is a transpose */
 };
 
-static void skinny_chunk(void* ctx, int64_t chunk) {
-  const struct skinny* s = ctx;
+enum { FEW_COLUMNS = 64 };
+
+/* The rows of W = B^T lie one after another. */
+static void multiply_few_rows(void* ctx, int64_t chunk) {
+  const struct few* s = ctx;
   const struct rpi_gemm* g = s->g;
-  int64_t j = chunk * s->columns, n = smaller(g->n - j, s->columns);
+  float tile[RPI_GEMM_SKINNY * FEW_COLUMNS];
+  int64_t j = chunk * FEW_COLUMNS, n = smaller(g->n - j, FEW_COLUMNS);
+  const char* w = (const char*)g->b + j * g->b_col * (int64_t)rpi_dtype_size(g->dtype);
+  bool finish = needs_finish(g);
+  float* out = finish ? tile : (float*)g->out + j;
+  int64_t ldo = finish ? FEW_COLUMNS : g->ldo;
+  s->kern->skinny((int)g->m, n, g->k, s->x, w, g->b_col, g->dtype, out, ldo);
+  for (int64_t r = 0; r < g->m && finish; r++) finish_row(g, r, j, n, tile + r * FEW_COLUMNS);
+}
+
+static void multiply_few_columns(void* ctx, int64_t chunk) {
+  const struct few* s = ctx;
+  const struct rpi_gemm* g = s->g;
+  int64_t j = chunk * 256, n = smaller(g->n - j, 256);
   float* out = (float*)g->out + j;
-  if (s->by_rows)
-    s->kern->skinny((int)g->m, n, g->k, g->a, g->a_row, (const float*)g->b + j * g->b_col, g->b_col,
-                    out, g->ldo);
-  else
-    s->kern->direct(g->m, n, g->k, g->a, g->a_row, g->a_col, (const float*)g->b + j, g->b_row, out,
-                    g->ldo);
+  s->kern->direct(g->m, n, g->k, g->a, g->a_row, g->a_col, (const float*)g->b + j, g->b_row, out,
+                  g->ldo);
   for (int64_t r = 0; r < g->m && g->c; r++) finish_row(g, r, j, n, out + r * g->ldo);
 }
 
-static bool is_unit(int64_t stride, int64_t extent) { return stride == 1 || extent == 1; }
+static void share(const struct rpi_gemm* g, int64_t chunks, void (*fn)(void*, int64_t), void* ctx) {
+  if (g->m * g->n * g->k > INLINE_WORK)
+    rpi_parallel(chunks, fn, ctx);
+  else
+    for (int64_t i = 0; i < chunks; i++) fn(ctx, i);
+}
 
-/* float32 on the operands where they lie. */
-static bool run_in_place(const struct rpi_gemm* g) {
-  struct skinny s = {g, rpi_gemm_kernels(), 256, false};
-  bool rows = g->b_row == 1 && g->m <= RPI_GEMM_SKINNY && is_unit(g->a_col, g->k);
-  bool columns = is_unit(g->b_col, g->n);
-  int64_t work = g->m * g->n * g->k;
-  if (g->dtype != RPI_FLOAT32 || !(rows || (columns && (g->m <= 4 || work <= INLINE_WORK))))
-    return false;
-  s.by_rows = rows;
-  if (work <= INLINE_WORK) {
-    s.columns = g->n;
-    skinny_chunk(&s, 0);
-  } else {
-    rpi_parallel((g->n + s.columns - 1) / s.columns, skinny_chunk, &s);
+static int run_few_rows(const struct rpi_gemm* g) {
+  struct few s = {g, rpi_gemm_kernels(), g->a};
+  bool in_place = g->m == 1 && g->dtype == RPI_FLOAT32 && (g->a_col == 1 || g->k == 1);
+  float* x = NULL;
+  if (!in_place) {
+    s.x = x = rpi_gemm_interleave(g->dtype, g->m, g->k, g->a, g->a_row, g->a_col);
+    if (!x) return rpi_fail_memory("a matrix product", sizeof *x * (size_t)(g->m * g->k));
   }
-  return true;
+  share(g, (g->n + FEW_COLUMNS - 1) / FEW_COLUMNS, multiply_few_rows, &s);
+  rpi_free(x);
+  return 0;
+}
+
+static void run_few_columns(const struct rpi_gemm* g) {
+  struct few s = {g, rpi_gemm_kernels(), NULL};
+  share(g, (g->n + 255) / 256, multiply_few_columns, &s);
+}
+
+/* ---- small products -------------------------------------------------------------------------- */
+
+/* Rows of `cols` floats from any strides and dtype. */
+static void copy_floats(float* dst, const void* src, int dtype, int64_t rows, int64_t cols,
+                        int64_t row, int64_t col) {
+  for (int64_t i = 0; i < rows; i++, dst += cols)
+    for (int64_t j = 0; j < cols; j++) dst[j] = load_float(src, i * row + j * col, dtype);
+}
+
+/* No packing, no allocation, no threads. */
+static void run_small(const struct rpi_gemm* g) {
+  float b[SMALL], a[SMALL], sum[SMALL];
+  copy_floats(b, g->b, g->dtype, g->k, g->n, g->b_row, g->b_col);
+  copy_floats(a, g->a, g->dtype, g->m, g->k, g->a_row, g->a_col);
+  rpi_gemm_kernels()->direct(g->m, g->n, g->k, a, g->k, 1, b, g->n, sum, g->n);
+  for (int64_t i = 0; i < g->m; i++) finish_row(g, i, 0, g->n, sum + i * g->n);
+}
+
+static bool is_small(const struct rpi_gemm* g) {
+  return g->k * g->n <= SMALL && g->m * g->k <= SMALL && g->m * g->n <= SMALL;
 }
 
 /* No terms at all: zeros, or beta * c. */
@@ -235,8 +304,20 @@ static void run_empty(const struct rpi_gemm* g) {
     }
 }
 
+/* ---------------------------------------------------------------------------------------------- */
+
 static bool sums_in_float(int dtype) {
   return dtype == RPI_FLOAT32 || dtype == RPI_FLOAT16 || dtype == RPI_BFLOAT16;
+}
+
+/* float32 whose columns of B lie side by side, read where it lies. */
+static bool is_direct(const struct rpi_gemm* g) {
+  return g->dtype == RPI_FLOAT32 && (g->b_col == 1 || g->n == 1) &&
+         (g->m <= 4 || g->m * g->n * g->k <= INLINE_WORK);
+}
+
+static bool has_few_rows(const struct rpi_gemm* g) {
+  return g->m <= RPI_GEMM_SKINNY && (g->b_row == 1 || g->k == 1);
 }
 
 int rpi_gemm(const struct rpi_gemm* g) {
@@ -244,9 +325,15 @@ int rpi_gemm(const struct rpi_gemm* g) {
   if (!sums_in_float(g->dtype)) return rpi_gemm_plain(g);
   if (g->k == 0) {
     run_empty(g);
-    return 0;
+  } else if (is_direct(g)) {
+    run_few_columns(g);
+  } else if (is_small(g)) {
+    run_small(g);
+  } else if (has_few_rows(g)) {
+    return run_few_rows(g);
+  } else {
+    struct packed p = {.g = g, .kern = rpi_gemm_kernels(), .pack_b = pack_dense_b};
+    return run_packed(&p);
   }
-  if (run_in_place(g)) return 0;
-  struct packed p = {.g = g, .kern = rpi_gemm_kernels(), .pack_b = pack_dense_b};
-  return run_packed(&p);
+  return 0;
 }

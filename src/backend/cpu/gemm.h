@@ -28,9 +28,14 @@ struct rpi_gemm {
 int rpi_gemm(const struct rpi_gemm* g);
 
 /* The same with B made panel by panel instead of read: fill(source, j, cols, nr, b, scratch) writes
- * columns j ... j + cols of B as b[k][nr], zero beyond; scratch holds nr * k floats. g->b is not used. */
+ * columns j ... j + cols of B as b[k][nr], zero beyond; scratch holds nr * RPI_GEMM_PIECE floats. g->b is
+ * not used. */
+enum { RPI_GEMM_PIECE = 256 };
 typedef void rpi_gemm_fill(const void* source, int64_t j, int cols, int nr, float* b,
                            float* scratch);
 int rpi_gemm_with_panels(const struct rpi_gemm* g, rpi_gemm_fill* fill, const void* source);
+
+/* Rows of `a` as the kernels for few rows read them (gemm_kernel.h): [k][mx] floats. NULL: out of memory. */
+float* rpi_gemm_interleave(int dtype, int64_t m, int64_t k, const void* a, int64_t row, int64_t col);
 
 #endif

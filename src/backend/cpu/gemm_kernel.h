@@ -1,12 +1,16 @@
-/* The float32 kernels that exist once per instruction set (gemm_loops.inc.h). */
+/* The float32 kernels that exist once per instruction set (gemm_loops.inc.h, qmm_loops.inc.h). */
 #ifndef RPI_BACKEND_CPU_GEMM_KERNEL_H
 #define RPI_BACKEND_CPU_GEMM_KERNEL_H
 
 #include <stdint.h>
 
-enum { RPI_GEMM_MAX_NR = 32, RPI_GEMM_SKINNY = 2 };
+enum { RPI_GEMM_MAX_MR = 12, RPI_GEMM_MAX_NR = 32, RPI_GEMM_SKINNY = 8 };
 
-/* Dense rows of quantized weights as the skinny kernel reads them. */
+/* Products with up to RPI_GEMM_SKINNY rows read x as [k][mx]: mx floats at a time, zeros past the rows
+ * that exist. mx is 1, 2, 4 or 8. */
+static inline int rpi_gemm_skinny_rows(int m) { return m <= 2 ? m : m <= 4 ? 4 : 8; }
+
+/* Rows of quantized weights, one after another. */
 struct rpi_qrows {
   const uint32_t* w; /* rows of k * bits / 32 words */
   const void *scales, *biases; /* rows of k / group values of `dtype` */
@@ -21,17 +25,21 @@ struct rpi_gemm_kernels {
   /* The same on unpacked operands: b has rows `b_row` apart and unit columns. Any m, n. */
   void (*direct)(int64_t m, int64_t n, int64_t k, const float* a, int64_t a_row, int64_t a_col,
                  const float* b, int64_t b_row, float* c, int64_t ldc);
-  /* b[k][nr] from rows of length k that are `row` apart (a transposed operand); cols rows, rest zero. */
-  void (*pack_rows)(float* b, const float* src, int64_t row, int64_t k, int cols);
-  /* c (m x n) = x (m rows `ldx` apart) times the transpose of n rows of float32; m <= RPI_GEMM_SKINNY. */
-  void (*skinny)(int m, int64_t n, int64_t k, const float* x, int64_t ldx, const float* w, int64_t row,
+  /* b[k][nr] from rows of k values that are `row` apart (a transposed operand); cols rows, rest zero.
+   * dtype is float32, float16 or bfloat16. */
+  void (*pack_rows)(float* b, const void* src, int64_t row, int64_t k, int cols, int dtype);
+  /* c (m x n) = x ([k][mx]) times the transpose of n rows of `dtype`; m <= RPI_GEMM_SKINNY. */
+  void (*skinny)(int m, int64_t n, int64_t k, const float* x, const void* w, int64_t row, int dtype,
                  float* c, int64_t ldc);
-  /* The same with quantized rows of 4 or 8 bits; k is a multiple of 32. */
-  void (*skinny_q)(int m, int64_t n, int64_t k, const float* x, int64_t ldx,
-                   const struct rpi_qrows* q, float* c, int64_t ldc);
-  /* dst[i] = fma(q[i], scale, bias) for `n` values of one row of 4 or 8 bits from value 0. */
-  void (*dequantize)(float* dst, const uint32_t* w, int64_t n, int bits, int group,
-                     const float* scales, const float* biases);
+  /* The same with quantized rows of 4 or 8 bits; k is a multiple of the group. */
+  void (*skinny_q)(int m, int64_t n, int64_t k, const float* x, const struct rpi_qrows* q, float* c,
+                   int64_t ldc);
+  /* dst[i] = fma(q[i], scale, bias) for n values (a multiple of 32) of one row from value 0, with one
+   * scale and bias for every 32. */
+  void (*dequantize)(float* dst, const uint32_t* w, int64_t n, int bits, const float* scales,
+                     const float* biases);
+  /* acc[j] = fma(x, w[j], acc[j]) */
+  void (*add_scaled)(float* acc, const float* w, int64_t n, float x);
 };
 
 extern const struct rpi_gemm_kernels rpi_gemm_base, rpi_gemm_avx2, rpi_gemm_avx512;

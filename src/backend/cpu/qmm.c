@@ -13,19 +13,11 @@
 #include "core/dtype.h"
 #include "op/scalar.h"
 
-enum { RUN = 256, CHUNK_ROWS = 64 };
+enum { RUN = RPI_GEMM_PIECE, CHUNK_ROWS = 64, CHUNK_COLUMNS = 256 };
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- weights as float32 ---------------------------------------------------------------------- */
-
-/* Value i of a bit stream; it spans at most two bytes. */
-static unsigned read_bits(const uint8_t* p, int64_t i, int bits) {
-  int64_t at = i * bits;
-  unsigned two = p[at / 8];
-  if (at % 8 + bits > 8) two |= (unsigned)p[at / 8 + 1] << 8;
-  return two >> (at % 8) & ((1u << bits) - 1);
-}
 
 static float load_scale(const void* p, int64_t i, int dtype) {
   if (dtype == RPI_FLOAT32) return ((const float*)p)[i];
@@ -43,13 +35,7 @@ static void dequantize_run(const struct rpi_qweights* w, int64_t row, int64_t fr
     scales[i] = load_scale(w->scales, first + (from + 32 * i) / w->group, w->scale_dtype);
     biases[i] = load_scale(w->biases, first + (from + 32 * i) / w->group, w->scale_dtype);
   }
-  if (w->bits == 4 || w->bits == 8) {
-    rpi_gemm_kernels()->dequantize(dst, words, n, w->bits, 32, scales, biases);
-    return;
-  }
-  for (int64_t i = 0; i < n; i++)
-    dst[i] = RP_FMAF((float)read_bits((const uint8_t*)words, i, w->bits), scales[i / 32],
-                     biases[i / 32]);
+  rpi_gemm_kernels()->dequantize(dst, words, n, w->bits, scales, biases);
 }
 
 void rpi_qmm_row(const struct rpi_qweights* w, int64_t row, int64_t from, int64_t n, float* dst) {
@@ -61,9 +47,11 @@ void rpi_qmm_row(const struct rpi_qweights* w, int64_t row, int64_t from, int64_
 static void fill_transposed(const void* source, int64_t j, int cols, int nr, float* b,
                             float* scratch) {
   const struct rpi_qweights* w = source;
-  (void)nr;
-  for (int c = 0; c < cols; c++) rpi_qmm_row(w, j + c, 0, w->cols, scratch + c * w->cols);
-  rpi_gemm_kernels()->pack_rows(b, scratch, w->cols, w->cols, cols);
+  for (int64_t at = 0; at < w->cols; at += RUN) {
+    int64_t n = smaller(w->cols - at, RUN);
+    for (int c = 0; c < cols; c++) dequantize_run(w, j + c, at, n, scratch + c * RUN);
+    rpi_gemm_kernels()->pack_rows(b + at * nr, scratch, RUN, n, cols, RPI_FLOAT32);
+  }
 }
 
 /* Panels of W: columns j ... of every row, rounded out to where values can be decoded. */
@@ -84,69 +72,100 @@ static void fill_straight(const void* source, int64_t j, int cols, int nr, float
 
 struct few {
   const struct rpi_qweights* w;
-  struct rpi_qrows rows;
-  int m;
-  const float* x;
-  int64_t ldx;
-  float* out;
+  const struct rpi_gemm_kernels* kern;
+  int m, dtype;
+  const float* x; /* [k][mx] */
+  void* out;
   int64_t ldo;
+  _Atomic(int) failed;
 };
 
-static void few_chunk(void* ctx, int64_t chunk) {
-  const struct few* f = ctx;
-  int64_t j = chunk * CHUNK_ROWS, n = smaller(f->w->rows - j, CHUNK_ROWS);
-  struct rpi_qrows q = f->rows;
-  size_t item = rpi_dtype_size(q.dtype);
-  q.w += j * q.row_words;
-  q.scales = (const char*)q.scales + j * q.row_groups * (int64_t)item;
-  q.biases = (const char*)q.biases + j * q.row_groups * (int64_t)item;
-  rpi_gemm_kernels()->skinny_q(f->m, n, f->w->cols, f->x, f->ldx, &q, f->out + j, f->ldo);
+/* m rows of n sums to columns j ... of the result. */
+static void store_sums(const struct few* f, int64_t j, int64_t n, const float* sums, int64_t ld) {
+  int64_t item = (int64_t)rpi_dtype_size(f->dtype);
+  for (int r = 0; r < f->m; r++)
+    rpi_cpu_from_f32((char*)f->out + (r * f->ldo + j) * item, f->dtype, sums + r * ld, n);
 }
 
-static void multiply_few(const struct rpi_qweights* w, int m, const float* x, int64_t ldx,
-                         float* out, int64_t ldo) {
-  struct few f = {.w = w, .m = m, .x = x, .ldx = ldx, .out = out, .ldo = ldo};
-  f.rows = (struct rpi_qrows){.w = w->w, .scales = w->scales, .biases = w->biases,
-                              .row_words = w->cols * w->bits / 32,
-                              .row_groups = w->cols / w->group, .bits = w->bits,
-                              .group = w->group, .dtype = w->scale_dtype};
-  int64_t chunks = (w->rows + CHUNK_ROWS - 1) / CHUNK_ROWS;
-  if (w->rows * w->cols > 32768)
-    rpi_parallel(chunks, few_chunk, &f);
-  else
-    for (int64_t i = 0; i < chunks; i++) few_chunk(&f, i);
+/* Rows j ... j + n of W as they are. */
+static void multiply_packed(const struct few* f, int64_t j, int64_t n, float* out, int64_t ldo) {
+  const struct rpi_qweights* w = f->w;
+  int64_t words = w->cols * w->bits / 32, groups = w->cols / w->group;
+  int64_t at = j * groups * (int64_t)rpi_dtype_size(w->scale_dtype);
+  struct rpi_qrows q = {.w = w->w + j * words, .scales = (const char*)w->scales + at,
+                        .biases = (const char*)w->biases + at, .row_words = words,
+                        .row_groups = groups, .bits = w->bits, .group = w->group,
+                        .dtype = w->scale_dtype};
+  f->kern->skinny_q(f->m, n, w->cols, f->x, &q, out, ldo);
 }
 
-/* Half formats: widen x, multiply, round. */
-static int multiply_few_half(const struct rpi_qweights* w, int dtype, int m, const void* x,
-                             int64_t x_row, void* out, int64_t ldo) {
-  size_t floats = (size_t)m * (size_t)(w->cols + w->rows);
-  float* wide = rpi_alloc(sizeof *wide * floats + 1);
-  if (!wide) return rpi_fail_memory("a quantized product", sizeof *wide * floats);
-  float* sums = wide + m * w->cols;
-  for (int r = 0; r < m; r++)
-    rpi_cpu_to_f32(wide + r * w->cols, (const uint16_t*)x + r * x_row, dtype, w->cols);
-  multiply_few(w, m, wide, w->cols, sums, w->rows);
-  for (int r = 0; r < m; r++)
-    rpi_cpu_from_f32((uint16_t*)out + r * ldo, dtype, sums + r * w->rows, w->rows);
+/* Rows j ... j + n of W as floats: the widths whose values straddle words, which are rare. */
+static bool multiply_unpacked(const struct few* f, int64_t j, int64_t n, float* out, int64_t ldo) {
+  int64_t cols = f->w->cols;
+  float* wide = rpi_alloc(sizeof *wide * (size_t)(n * cols));
+  if (!wide) return false;
+  for (int64_t r = 0; r < n; r++) rpi_qmm_row(f->w, j + r, 0, cols, wide + r * cols);
+  f->kern->skinny(f->m, n, cols, f->x, wide, cols, RPI_FLOAT32, out, ldo);
   rpi_free(wide);
-  return 0;
+  return true;
+}
+
+static void multiply_rows(void* ctx, int64_t chunk) {
+  struct few* f = ctx;
+  float tile[RPI_GEMM_SKINNY * CHUNK_ROWS];
+  int64_t j = chunk * CHUNK_ROWS, n = smaller(f->w->rows - j, CHUNK_ROWS);
+  bool in_place = f->dtype == RPI_FLOAT32;
+  float* out = in_place ? (float*)f->out + j : tile;
+  int64_t ldo = in_place ? f->ldo : CHUNK_ROWS;
+  if (f->w->bits == 4 || f->w->bits == 8)
+    multiply_packed(f, j, n, out, ldo);
+  else if (!multiply_unpacked(f, j, n, out, ldo))
+    f->failed = 1;
+  if (!in_place) store_sums(f, j, n, tile, CHUNK_ROWS);
+}
+
+/* Columns of W, row after row. */
+static void multiply_columns(void* ctx, int64_t chunk) {
+  struct few* f = ctx;
+  float sums[RPI_GEMM_SKINNY * CHUNK_COLUMNS] = {0}, part[CHUNK_COLUMNS];
+  int64_t j = chunk * CHUNK_COLUMNS, n = smaller(f->w->cols - j, CHUNK_COLUMNS);
+  int mx = rpi_gemm_skinny_rows(f->m);
+  for (int64_t i = 0; i < f->w->rows; i++) {
+    dequantize_run(f->w, i, j, n, part);
+    for (int r = 0; r < f->m; r++)
+      f->kern->add_scaled(sums + r * CHUNK_COLUMNS, part, n, f->x[i * mx + r]);
+  }
+  store_sums(f, j, n, sums, CHUNK_COLUMNS);
+}
+
+static int multiply_few(struct few* f, bool transpose, int64_t x_row, int64_t x_col, const void* x) {
+  int64_t k = transpose ? f->w->cols : f->w->rows, n = transpose ? f->w->rows : f->w->cols;
+  int64_t width = transpose ? CHUNK_ROWS : CHUNK_COLUMNS, chunks = (n + width - 1) / width;
+  void (*fn)(void*, int64_t) = transpose ? multiply_rows : multiply_columns;
+  bool in_place = f->dtype == RPI_FLOAT32 && f->m == 1 && x_col == 1;
+  float* wide = in_place ? NULL : rpi_gemm_interleave(f->dtype, f->m, k, x, x_row, x_col);
+  if (!in_place && !wide) return rpi_fail_memory("a quantized product", sizeof *wide * (size_t)k);
+  f->x = in_place ? x : wide;
+  if (n * k > 32768)
+    rpi_parallel(chunks, fn, f);
+  else
+    for (int64_t i = 0; i < chunks; i++) fn(f, i);
+  rpi_free(wide);
+  return f->failed ? rpi_fail_memory("a quantized product", sizeof *wide * (size_t)k) : 0;
 }
 
 int rpi_qmm(const struct rpi_qweights* w, bool transpose, int dtype, int64_t m, const void* x,
             int64_t x_row, int64_t x_col, void* out, int64_t ldo) {
   int64_t n = transpose ? w->rows : w->cols, k = transpose ? w->cols : w->rows;
-  bool few = transpose && m <= RPI_GEMM_SKINNY && x_col == 1 && (w->bits == 4 || w->bits == 8);
   if (m == 0 || n == 0) return 0;
-  if (few && dtype == RPI_FLOAT32) {
-    multiply_few(w, (int)m, x, x_row, out, ldo);
-    return 0;
-  }
-  if (few) return multiply_few_half(w, dtype, (int)m, x, x_row, out, ldo);
   struct rpi_gemm g = {.dtype = dtype, .m = m, .n = n, .k = k, .a = x, .a_row = x_row,
                        .a_col = x_col, .out = out, .ldo = ldo};
   if (k == 0) return rpi_gemm(&g);
-  return rpi_gemm_with_panels(&g, transpose ? fill_transposed : fill_straight, w);
+  if (m > RPI_GEMM_SKINNY)
+    return rpi_gemm_with_panels(&g, transpose ? fill_transposed : fill_straight, w);
+  struct few f = {.w = w, .kern = rpi_gemm_kernels(), .m = (int)m, .dtype = dtype, .out = out,
+                  .ldo = ldo};
+  return multiply_few(&f, transpose, x_row, x_col, x);
 }
 
 /* ---- quantization ---------------------------------------------------------------------------- */
