@@ -2,6 +2,7 @@
 #include "lm/config.h"
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,10 +91,26 @@ static int check_config(const struct lm_config* c) {
                    c->heads, c->kv_heads);
   if (c->head_dim % 2)
     return lm_fail(RP_ERR_FORMAT, "[config] The head dimension %d is odd.", c->head_dim);
-  if (!(c->rope_theta > 0))
+  if (!(c->rope_theta > 0) || !isfinite(c->rope_theta))
     return lm_fail(RP_ERR_FORMAT, "[config] The rope base %g is not positive.",
                    (double)c->rope_theta);
+  if (!(c->rms_eps >= 0))
+    return lm_fail(RP_ERR_FORMAT, "[config] The epsilon of the norms is %g.", (double)c->rms_eps);
   return 0;
+}
+
+/* Keys, values and rope share one head dimension. */
+static int gguf_head_dim(struct lm_config* c, mlx_io_gguf file) {
+  int values = 0, rotated = 0;
+  int rc = gguf_size(file, "attention.key_length", 1, 4096, c->hidden / c->heads, &c->head_dim);
+  if (!rc) rc = gguf_size(file, "attention.value_length", 1, 4096, c->head_dim, &values);
+  if (!rc) rc = gguf_size(file, "rope.dimension_count", 1, 4096, c->head_dim, &rotated);
+  if (!rc && (values != c->head_dim || rotated != c->head_dim))
+    rc = lm_fail(RP_ERR_UNSUPPORTED,
+                 "[config] Keys of %d, values of %d and rope over %d differ; only one head "
+                 "dimension is supported.",
+                 c->head_dim, values, rotated);
+  return rc;
 }
 
 int lm_config_from_gguf(struct lm_config* c, mlx_io_gguf file) {
@@ -104,8 +121,7 @@ int lm_config_from_gguf(struct lm_config* c, mlx_io_gguf file) {
   if (!rc) rc = gguf_size(file, "embedding_length", 1, 1 << 20, -1, &c->hidden);
   if (!rc) rc = gguf_size(file, "attention.head_count", 1, 4096, -1, &c->heads);
   if (!rc) rc = gguf_size(file, "attention.head_count_kv", 1, 4096, c->heads, &c->kv_heads);
-  if (!rc)
-    rc = gguf_size(file, "rope.dimension_count", 1, 4096, c->hidden / c->heads, &c->head_dim);
+  if (!rc) rc = gguf_head_dim(c, file);
   if (!rc) rc = gguf_size(file, "feed_forward_length", 1, 1 << 22, -1, &c->ffn);
   if (!rc) rc = gguf_size(file, "context_length", 1, 1 << 24, 2048, &c->context);
   if (!rc && !lm_gguf_float(file, "llama.attention.layer_norm_rms_epsilon", &c->rms_eps))
@@ -142,9 +158,9 @@ static int json_size(const cJSON* j, const char* key, int64_t low, int64_t high,
   double x = cJSON_IsNumber(v) ? v->valuedouble : fallback;
   if (!cJSON_IsNumber(v) && fallback < 0)
     return lm_fail(RP_ERR_FORMAT, "[config] config.json has no number '%s'.", key);
-  if (!(x >= (double)low && x <= (double)high))
-    return lm_fail(RP_ERR_FORMAT, "[config] '%s' is %g; expected %lld to %lld.", key, x,
-                   (long long)low, (long long)high);
+  if (!(x >= (double)low && x <= (double)high) || x != floor(x))
+    return lm_fail(RP_ERR_FORMAT, "[config] '%s' is %g; expected an integer from %lld to %lld.",
+                   key, x, (long long)low, (long long)high);
   *out = (int)x;
   return 0;
 }
@@ -166,10 +182,13 @@ static int json_ends(struct lm_config* c, const cJSON* j) {
   return rc;
 }
 
+/* Older files have rope_theta beside rope_scaling, newer ones have both in rope_parameters. */
 static int json_rope(struct lm_config* c, const cJSON* j) {
   c->rope_theta = json_float(j, "rope_theta", 10000);
-  const cJSON* s = cJSON_GetObjectItemCaseSensitive(j, "rope_scaling");
+  const cJSON* s = cJSON_GetObjectItemCaseSensitive(j, "rope_parameters");
+  if (!cJSON_IsObject(s)) s = cJSON_GetObjectItemCaseSensitive(j, "rope_scaling");
   if (!cJSON_IsObject(s)) return 0;
+  c->rope_theta = json_float(s, "rope_theta", c->rope_theta);
   const cJSON* type = cJSON_GetObjectItemCaseSensitive(s, "rope_type");
   if (!type) type = cJSON_GetObjectItemCaseSensitive(s, "type");
   const char* name = cJSON_IsString(type) ? type->valuestring : "";
@@ -185,16 +204,26 @@ static int json_rope(struct lm_config* c, const cJSON* j) {
   else
     return lm_fail(RP_ERR_UNSUPPORTED, "[config] Rope scaling '%s' is not supported.", name);
   if (!(c->rope_factor > 0) || !(c->rope_high > c->rope_low) || !(c->rope_original > 0))
-    return lm_fail(RP_ERR_FORMAT, "[config] 'rope_scaling' has values out of range.");
+    return lm_fail(RP_ERR_FORMAT, "[config] '%s' has values out of range.", s->string);
+  return 0;
+}
+
+/* What the step computes is fixed: the file must ask for it. */
+static int check_kind(const cJSON* j) {
+  const cJSON* type = cJSON_GetObjectItemCaseSensitive(j, "model_type");
+  const cJSON* act = cJSON_GetObjectItemCaseSensitive(j, "hidden_act");
+  if (!cJSON_IsString(type) || strcmp(type->valuestring, "llama"))
+    return lm_fail(RP_ERR_UNSUPPORTED, "[config] model_type '%s' is not supported; 'llama' is.",
+                   cJSON_IsString(type) ? type->valuestring : "(none)");
+  if (cJSON_IsString(act) && strcmp(act->valuestring, "silu"))
+    return lm_fail(RP_ERR_UNSUPPORTED, "[config] hidden_act '%s' is not supported; 'silu' is.",
+                   act->valuestring);
   return 0;
 }
 
 static int from_json(struct lm_config* c, const cJSON* j) {
-  const cJSON* type = cJSON_GetObjectItemCaseSensitive(j, "model_type");
-  if (!cJSON_IsString(type) || strcmp(type->valuestring, "llama"))
-    return lm_fail(RP_ERR_UNSUPPORTED, "[config] model_type '%s' is not supported; 'llama' is.",
-                   cJSON_IsString(type) ? type->valuestring : "(none)");
-  int rc = json_size(j, "num_hidden_layers", 1, 1024, -1, &c->layers);
+  int rc = check_kind(j);
+  if (!rc) rc = json_size(j, "num_hidden_layers", 1, 1024, -1, &c->layers);
   if (!rc) rc = json_size(j, "hidden_size", 1, 1 << 20, -1, &c->hidden);
   if (!rc) rc = json_size(j, "num_attention_heads", 1, 4096, -1, &c->heads);
   if (!rc) rc = json_size(j, "num_key_value_heads", 1, 4096, c->heads, &c->kv_heads);

@@ -147,11 +147,14 @@ static float llama3_freq(const struct lm_config* c, int i) {
 
 int lm_llama_init_rope(struct lm_llama* m) {
   const struct lm_config* c = &m->config;
-  if (c->rope_scaling != LM_ROPE_LLAMA3) return 0;
+  mlx_array factors = m->weights.rope_factors; /* GGUF has the same stretching as numbers */
+  const float* at = factors.ctx ? mlx_array_data_float32(factors) : NULL;
+  if (c->rope_scaling != LM_ROPE_LLAMA3 && !at) return 0;
   int n = c->head_dim / 2;
   float* f = malloc(sizeof *f * (size_t)n);
   if (!f) return lm_fail_memory("rope frequencies", sizeof *f * (size_t)n);
-  for (int i = 0; i < n; i++) f[i] = llama3_freq(c, i);
+  for (int i = 0; i < n; i++)
+    f[i] = at ? (float)(pow(c->rope_theta, 2.0 * i / c->head_dim) * at[i]) : llama3_freq(c, i);
   m->freqs = mlx_array_new_data(f, &n, 1, MLX_FLOAT32);
   free(f);
   return m->freqs.ctx ? 0 : lm_fail(RP_ERR_MEMORY, "[model] The rope frequencies cannot be stored.");

@@ -145,11 +145,20 @@ static int compile_step(struct lm_model* m, bool compile) {
   return rc;
 }
 
+/* The embedding may be longer (padding); a token without a row would be met too late. */
+static int check_vocab(const struct lm_model* m) {
+  size_t n = lm_tokenizer_size(m->tokenizer);
+  if (n <= (size_t)m->llama.config.vocab) return 0;
+  return lm_fail(RP_ERR_FORMAT, "[model] The tokenizer has %zu tokens; the embedding has %d rows.",
+                 n, m->llama.config.vocab);
+}
+
 static int load(struct lm_model* m, const char* path, bool compile) {
   struct lm_tensors t = {0};
   int rc = open_source(m, &t, path);
   if (!rc) rc = lm_weights_load(&m->llama.weights, &m->llama.config, &t);
   lm_tensors_free(&t);
+  if (!rc) rc = check_vocab(m);
   if (!rc) rc = lm_llama_init_rope(&m->llama);
   if (!rc) rc = collect_ends(m);
   if (!rc) rc = compile_step(m, compile);
@@ -311,6 +320,7 @@ static int capacity_for(const struct lm_config* c, int tokens) {
 int lm_model_run(struct lm_model* m, struct lm_cache* c, const int32_t* tokens, int n, int chunk,
                  const float** logits) {
   if (n < 1) return lm_fail(RP_ERR_ARGUMENT, "[model] There are no tokens to run.");
+  if (chunk < 1) return lm_fail(RP_ERR_ARGUMENT, "[model] A chunk of %d tokens.", chunk);
   if (n > m->llama.config.context - c->length)
     return lm_fail(RP_ERR_ARGUMENT, "[model] %d tokens at position %d pass the context of %d.", n,
                    c->length, m->llama.config.context);

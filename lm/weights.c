@@ -114,21 +114,45 @@ static bool has_shape(mlx_array a, int rows, int columns) {
   return columns ? n == 2 && s[0] == rows && s[1] == columns : n == 1 && s[0] == rows;
 }
 
-static mlx_array norm_weight(struct loader* l, const char* name) {
+static bool is_real(mlx_array a) {
+  mlx_dtype d = mlx_array_dtype(a);
+  return d == MLX_FLOAT32 || d == MLX_FLOAT16 || d == MLX_BFLOAT16 || d == MLX_FLOAT64;
+}
+
+static int check_real(struct loader* l, const char* name, mlx_array a) {
+  if (!l->g->failed && !is_real(a))
+    l->g->failed = lm_fail(RP_ERR_FORMAT, "[model] '%s' holds integers or complex numbers.", name);
+  return l->g->failed;
+}
+
+/* `n` elements as float32. */
+static mlx_array vector(struct loader* l, const char* name, int n) {
   mlx_array a = tensor(l, name);
-  if (!l->g->failed && !has_shape(a, l->c->hidden, 0))
-    l->g->failed = lm_fail(RP_ERR_FORMAT, "[model] '%s' should have %d elements.", name,
-                           l->c->hidden);
+  if (!l->g->failed && !has_shape(a, n, 0))
+    l->g->failed = lm_fail(RP_ERR_FORMAT, "[model] '%s' should have %d elements.", name, n);
+  if (check_real(l, name, a)) return (mlx_array){0};
   return lm_astype(l->g, a, MLX_FLOAT32);
 }
 
+static mlx_array norm_weight(struct loader* l, const char* name) {
+  return vector(l, name, l->c->hidden);
+}
+
+/* "(2,3)"; long ones are cut. */
+static const char* shape_text(char* text, size_t room, mlx_array a) {
+  size_t at = 1;
+  snprintf(text, room, "(");
+  for (size_t i = 0; i < mlx_array_ndim(a) && at + 16 < room; i++)
+    at += (size_t)snprintf(text + at, room - at, i ? ",%d" : "%d", mlx_array_shape(a)[i]);
+  snprintf(text + at, room - at, ")");
+  return text;
+}
+
 static int check_rows(struct loader* l, const char* name, mlx_array w, int rows, int columns) {
-  if (!l->g->failed && !has_shape(w, rows, columns)) {
-    size_t n = mlx_array_ndim(w);
-    const int* s = mlx_array_shape(w);
-    l->g->failed = lm_fail(RP_ERR_FORMAT, "[model] '%s' has shape (%d,%d); expected (%d,%d).", name,
-                           n > 0 ? s[0] : 0, n > 1 ? s[1] : 0, rows, columns);
-  }
+  char text[128];
+  if (!l->g->failed && !has_shape(w, rows, columns))
+    l->g->failed = lm_fail(RP_ERR_FORMAT, "[model] '%s' has shape %s; expected (%d,%d).", name,
+                           shape_text(text, sizeof text, w), rows, columns);
   return l->g->failed;
 }
 
@@ -153,8 +177,9 @@ static struct lm_linear linear(struct loader* l, const char* name, int rows, int
   if (l->g->failed) return out;
   if (mlx_array_dtype(out.w) == MLX_UINT32)
     load_quantized(l, &out, name, rows, columns);
-  else
-    check_rows(l, name, out.w, rows, columns);
+  else if (!check_rows(l, name, out.w, rows, columns))
+    check_real(l, name, out.w);
+  if (mlx_array_dtype(out.w) == MLX_FLOAT64) out.w = lm_astype(l->g, out.w, MLX_FLOAT32);
   return out;
 }
 
@@ -182,16 +207,37 @@ static mlx_array join_arrays(struct loader* l, const struct lm_linear* at, size_
   return lm_concat(l->g, part, n, 0);
 }
 
+static bool is_one_format(const struct lm_linear* at, size_t n) {
+  for (size_t i = 1; i < n; i++)
+    if (at[i].bits != at[0].bits || mlx_array_dtype(at[i].w) != mlx_array_dtype(at[0].w))
+      return false;
+  return true;
+}
+
+static mlx_optional_int some(int v) { return (mlx_optional_int){v, true}; }
+
+static mlx_array dequantize(struct lm_scope* g, const struct lm_linear* l, mlx_array w,
+                            mlx_array scales, mlx_array biases) {
+  mlx_optional_dtype f32 = {MLX_FLOAT32, true};
+  mlx_array out = {0};
+  if (g->failed ||
+      lm_scope_check(g, mlx_dequantize(&out, w, scales, biases, some(l->group), some(l->bits),
+                                       "affine", (mlx_array){0}, f32, g->stream)))
+    return (mlx_array){0};
+  return lm_own(g, out);
+}
+
+static struct lm_linear dense(struct loader* l, const struct lm_linear* x) {
+  if (!x->bits) return (struct lm_linear){.w = lm_astype(l->g, x->w, MLX_FLOAT32)};
+  return (struct lm_linear){.w = dequantize(l->g, x, x->w, x->scales, x->biases)};
+}
+
 /* One layer over the rows of several: fewer, larger products. Mixed formats become dense. */
 static struct lm_linear join(struct loader* l, struct lm_linear* at, size_t n) {
+  bool mixed = !l->g->failed && !is_one_format(at, n);
+  for (size_t i = 0; mixed && i < n; i++) at[i] = dense(l, &at[i]);
   struct lm_linear out = at[0];
   if (l->g->failed) return out;
-  for (size_t i = 1; i < n; i++)
-    if (at[i].bits != at[0].bits || mlx_array_dtype(at[i].w) != mlx_array_dtype(at[0].w)) {
-      l->g->failed = lm_fail(RP_ERR_UNSUPPORTED,
-                             "[model] Projections of one layer are stored in different formats.");
-      return out;
-    }
   out.w = join_arrays(l, at, n, offsetof(struct lm_linear, w));
   if (!out.bits) return out;
   out.scales = join_arrays(l, at, n, offsetof(struct lm_linear, scales));
@@ -246,6 +292,21 @@ static void forget(struct loader* l, const char* name) {
   }
 }
 
+static bool exists(const struct lm_tensors* t, const char* name) {
+  mlx_array a = {0};
+  bool there = find(t, name, &a);
+  mlx_array_free(a);
+  return there;
+}
+
+/* The step adds no biases: a file that has them is another model. */
+static void refuse_bias(struct loader* l, const char* name) {
+  char bias[160];
+  snprintf(bias, sizeof bias, "%.*sbias", (int)(strlen(name) - strlen("weight")), name);
+  if (!l->g->failed && exists(l->t, bias))
+    l->g->failed = lm_fail(RP_ERR_UNSUPPORTED, "[model] Biases are not supported: '%s'.", bias);
+}
+
 static int load_layer(struct lm_layer* y, struct lm_config* c, const struct lm_tensors* t, int i) {
   struct lm_scope g;
   lm_scope_begin(&g);
@@ -253,6 +314,7 @@ static int load_layer(struct lm_layer* y, struct lm_config* c, const struct lm_t
   char name[9][96];
   for (int k = 0; k < 9; k++)
     snprintf(name[k], sizeof name[k], layer_names[is_gguf(&l)][k], i);
+  for (int k = 0; k < 9; k++) refuse_bias(&l, name[k]);
   struct lm_linear qkv[3] = {attention_rows(&l, name[1], c->heads),
                              attention_rows(&l, name[2], c->kv_heads),
                              linear(&l, name[3], c->kv_heads * c->head_dim, c->hidden)};
@@ -273,13 +335,6 @@ static int load_layer(struct lm_layer* y, struct lm_config* c, const struct lm_t
   return lm_scope_end(&g);
 }
 
-static bool exists(const struct lm_tensors* t, const char* name) {
-  mlx_array a = {0};
-  bool there = find(t, name, &a);
-  mlx_array_free(a);
-  return there;
-}
-
 static int load_ends(struct lm_weights* w, struct lm_config* c, const struct lm_tensors* t) {
   struct lm_scope g;
   lm_scope_begin(&g);
@@ -293,9 +348,13 @@ static int load_ends(struct lm_weights* w, struct lm_config* c, const struct lm_
   w->head = c->tied ? w->embed : linear(&l, head, c->vocab, c->hidden);
   w->norm = norm_weight(&l, is_gguf(&l) ? "output_norm.weight" : "model.norm.weight");
   if (!g.failed) lm_scope_check(&g, mlx_array_eval(w->norm));
+  if (is_gguf(&l) && exists(t, "rope_freqs.weight"))
+    w->rope_factors = vector(&l, "rope_freqs.weight", c->head_dim / 2);
+  if (w->rope_factors.ctx) lm_scope_check(&g, mlx_array_eval(w->rope_factors));
   keep_linear(&g, &w->embed);
   keep_linear(&g, &w->head);
   keep_array(&g, &w->norm);
+  keep_array(&g, &w->rope_factors);
   return lm_scope_end(&g);
 }
 
@@ -329,12 +388,11 @@ void lm_weights_free(struct lm_weights* w) {
   free_linear(&w->embed);
   free_linear(&w->head);
   mlx_array_free(w->norm);
+  mlx_array_free(w->rope_factors);
   memset(w, 0, sizeof *w);
 }
 
 /* ---- use ------------------------------------------------------------------------------------- */
-
-static mlx_optional_int some(int v) { return (mlx_optional_int){v, true}; }
 
 static int apply(mlx_array* out, struct lm_scope* g, const struct lm_linear* l, mlx_array x) {
   if (l->bits)
@@ -354,13 +412,8 @@ mlx_array lm_linear_apply(struct lm_scope* g, const struct lm_linear* l, mlx_arr
 }
 
 mlx_array lm_linear_rows(struct lm_scope* g, const struct lm_linear* l, mlx_array ids) {
-  mlx_array rows = lm_take(g, l->w, ids, 0), out = {0};
+  mlx_array rows = lm_take(g, l->w, ids, 0);
   if (!l->bits) return lm_astype(g, rows, MLX_FLOAT32);
-  mlx_array scales = lm_take(g, l->scales, ids, 0), biases = lm_take(g, l->biases, ids, 0);
-  mlx_optional_dtype f32 = {MLX_FLOAT32, true};
-  if (g->failed || lm_scope_check(g, mlx_dequantize(&out, rows, scales, biases, some(l->group),
-                                                    some(l->bits), "affine", (mlx_array){0}, f32,
-                                                    g->stream)))
-    return (mlx_array){0};
-  return lm_own(g, out);
+  mlx_array scales = lm_take(g, l->scales, ids, 0);
+  return dequantize(g, l, rows, scales, lm_take(g, l->biases, ids, 0));
 }

@@ -19,6 +19,7 @@ struct lm_layer {
 struct lm_weights {
   struct lm_linear embed, head; /* tied: head is the same arrays */
   mlx_array norm;
+  mlx_array rope_factors; /* float32 (head_dim / 2), what frequencies are divided by; or empty */
   struct lm_layer* layer;
   int layers;
 };
