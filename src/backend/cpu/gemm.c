@@ -9,6 +9,7 @@
 #include "backend/cpu/elem.h"
 #include "backend/cpu/gemm_kernel.h"
 #include "backend/cpu/gemm_plain.h"
+#include "backend/cpu/gemm_wide.h"
 #include "backend/cpu/isa.h"
 #include "base/attr.h"
 #include "base/err.h"
@@ -322,6 +323,7 @@ static bool has_few_rows(const struct rpi_gemm* g) {
 
 int rpi_gemm(const struct rpi_gemm* g) {
   if (g->m == 0 || g->n == 0) return 0;
+  if (g->dtype == RPI_FLOAT64 || g->dtype == RPI_COMPLEX64) return rpi_gemm_wide(g);
   if (!sums_in_float(g->dtype)) return rpi_gemm_plain(g);
   if (g->k == 0) {
     run_empty(g);

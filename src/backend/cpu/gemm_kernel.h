@@ -1,8 +1,10 @@
-/* The float32 kernels that exist once per instruction set (gemm_loops.inc.h, qmm_loops.inc.h). */
+/* The kernels that exist once per instruction set (gemm_loops.inc.h, gemm_wide.inc.h, qmm_loops.inc.h). */
 #ifndef RPI_BACKEND_CPU_GEMM_KERNEL_H
 #define RPI_BACKEND_CPU_GEMM_KERNEL_H
 
 #include <stdint.h>
+
+#include "core/dtype.h"
 
 enum { RPI_GEMM_MAX_MR = 12, RPI_GEMM_MAX_NR = 32, RPI_GEMM_SKINNY = 8 };
 
@@ -40,6 +42,13 @@ struct rpi_gemm_kernels {
                      const float* biases);
   /* acc[j] = fma(x, w[j], acc[j]) */
   void (*add_scaled)(float* acc, const float* w, int64_t n, float x);
+  int double_nr, complex_nr;
+  /* c[0..m) x [0..cols) = A x one panel of B: double_nr columns that can be read (b[k][...], rows `b_row`
+   * apart), or complex_nr columns as [k][2][complex_nr] floats, real parts first. */
+  void (*rows_double)(int64_t m, int64_t k, const double* a, int64_t a_row, int64_t a_col,
+                      const double* b, int64_t b_row, double* c, int64_t ldc, int cols);
+  void (*rows_complex)(int64_t m, int64_t k, const struct rpi_c64* a, int64_t a_row, int64_t a_col,
+                       const float* b, struct rpi_c64* c, int64_t ldc, int cols);
 };
 
 extern const struct rpi_gemm_kernels rpi_gemm_base, rpi_gemm_avx2, rpi_gemm_avx512;

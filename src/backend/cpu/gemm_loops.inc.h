@@ -198,7 +198,19 @@ static void add_scaled(float* restrict acc, const float* restrict w, int64_t n, 
   for (int64_t j = 0; j < n; j++) acc[j] = RP_FMAF(x, w[j], acc[j]);
 }
 
+#include "backend/cpu/gemm_wide.inc.h"
 #include "backend/cpu/qmm_loops.inc.h"
 
-const struct rpi_gemm_kernels GEMM_NAME = {MR,     NR,       micro,      direct,    pack_rows,
-                                           skinny, skinny_q, dequantize, add_scaled};
+const struct rpi_gemm_kernels GEMM_NAME = {.mr = MR,
+                                           .nr = NR,
+                                           .micro = micro,
+                                           .direct = direct,
+                                           .pack_rows = pack_rows,
+                                           .skinny = skinny,
+                                           .skinny_q = skinny_q,
+                                           .dequantize = dequantize,
+                                           .add_scaled = add_scaled,
+                                           .double_nr = DOUBLE_NR,
+                                           .complex_nr = VL,
+                                           .rows_double = rows_double,
+                                           .rows_complex = rows_complex};

@@ -4,24 +4,21 @@
 
 #include <string.h>
 
-#include "base/err.h"
-#include "base/mem.h"
 #include "base/thread.h"
 #include "core/dtype.h"
-#include "op/scalar.h"
 
 enum { COLUMNS = 256 };
 
 /* One row of one block of columns. */
 typedef void row_func(const struct rpi_gemm* g, int64_t row, int64_t col, int64_t n);
 
-#define ROW_FUNC(name, T, ZERO, MULTIPLY, SCALE)                                                \
+#define ROW_FUNC(name, T, MULTIPLY, SCALE)                                                      \
   static void name(const struct rpi_gemm* g, int64_t row, int64_t col, int64_t n) {             \
     T acc[COLUMNS];                                                                             \
     const T* a = (const T*)g->a + row * g->a_row;                                               \
     const T* b = (const T*)g->b + col * g->b_col;                                               \
     T* out = (T*)g->out + row * g->ldo + col;                                                   \
-    for (int64_t j = 0; j < n; j++) acc[j] = ZERO;                                              \
+    for (int64_t j = 0; j < n; j++) acc[j] = 0;                                                 \
     for (int64_t i = 0; i < g->k; i++, b += g->b_row) {                                         \
       T x = a[i * g->a_col];                                                                    \
       if (g->b_col == 1)                                                                        \
@@ -36,21 +33,6 @@ typedef void row_func(const struct rpi_gemm* g, int64_t row, int64_t col, int64_
     memcpy(out, acc, sizeof *acc * (size_t)n);                                                  \
   }
 
-static inline struct rpi_c64 multiply_complex(struct rpi_c64 a, struct rpi_c64 b,
-                                              struct rpi_c64 acc) {
-  acc.re = RP_FMAF(-a.im, b.im, RP_FMAF(a.re, b.re, acc.re));
-  acc.im = RP_FMAF(a.im, b.re, RP_FMAF(a.re, b.im, acc.im));
-  return acc;
-}
-
-static inline struct rpi_c64 scale_complex(struct rpi_c64 sum, struct rpi_c64 c, float alpha,
-                                           float beta) {
-  return (struct rpi_c64){RP_FMAF(beta, c.re, alpha * sum.re), RP_FMAF(beta, c.im, alpha * sum.im)};
-}
-
-#define FMA_DOUBLE(x, y, acc) RP_FMA(x, y, acc)
-#define SCALE_DOUBLE(sum, c) RP_FMA(g->beta, c, g->alpha * (sum))
-#define SCALE_COMPLEX(sum, c) scale_complex(sum, c, (float)g->alpha, (float)g->beta)
 /* In the unsigned type, so that wrapping is defined for signed integers too. */
 #define WRAP(x, y, acc) ((acc) + (x) * (y))
 /* uint16_t operands would be multiplied as int, which can overflow. */
@@ -59,17 +41,13 @@ static inline struct rpi_c64 scale_complex(struct rpi_c64 sum, struct rpi_c64 c,
 #define OR(x, y, acc) ((acc) | ((x) & (y)))
 #define OR_C(sum, c) (((sum) && g->alpha != 0) || ((c) && g->beta != 0))
 
-ROW_FUNC(row_double, double, 0, FMA_DOUBLE, SCALE_DOUBLE)
-ROW_FUNC(row_complex, struct rpi_c64, ((struct rpi_c64){0, 0}), multiply_complex, SCALE_COMPLEX)
-ROW_FUNC(row_8, uint8_t, 0, WRAP, SCALE_INTEGER)
-ROW_FUNC(row_16, uint16_t, 0, WRAP_16, SCALE_INTEGER)
-ROW_FUNC(row_32, uint32_t, 0, WRAP, SCALE_INTEGER)
-ROW_FUNC(row_64, uint64_t, 0, WRAP, SCALE_INTEGER)
-ROW_FUNC(row_bool, uint8_t, 0, OR, OR_C)
+ROW_FUNC(row_8, uint8_t, WRAP, SCALE_INTEGER)
+ROW_FUNC(row_16, uint16_t, WRAP_16, SCALE_INTEGER)
+ROW_FUNC(row_32, uint32_t, WRAP, SCALE_INTEGER)
+ROW_FUNC(row_64, uint64_t, WRAP, SCALE_INTEGER)
+ROW_FUNC(row_bool, uint8_t, OR, OR_C)
 
 static row_func* row_for(int dtype) {
-  if (dtype == RPI_FLOAT64) return row_double;
-  if (dtype == RPI_COMPLEX64) return row_complex;
   if (dtype == RPI_BOOL) return row_bool;
   switch (rpi_dtype_size(dtype)) {
     case 1: return row_8;

@@ -1,4 +1,4 @@
-/* Products of the dtypes that have no packed kernels: float64, complex64, integers, bool. */
+/* Products of integers and bool. */
 #ifndef RPI_BACKEND_CPU_GEMM_PLAIN_H
 #define RPI_BACKEND_CPU_GEMM_PLAIN_H
 
