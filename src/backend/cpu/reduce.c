@@ -74,13 +74,14 @@ static const void* convert(const struct reduction* r, void* dst, const void* src
   return dst;
 }
 
-static void store(const struct reduction* r, int64_t out, const void* acc) {
+/* `n` results from number `out` on. */
+static void store(const struct reduction* r, int64_t out, const void* acc, int64_t n) {
   const struct view* v = &r->c->out[0];
   char* dst = (char*)r->c->dst[0] + out * (int64_t)rpi_dtype_size(v->dtype);
   if (v->dtype != r->dtype && r->dtype == RPI_FLOAT32)
-    rpi_cpu_from_f32(dst, v->dtype, acc, 1);
+    rpi_cpu_from_f32(dst, v->dtype, acc, n);
   else
-    memcpy(dst, acc, (size_t)r->item);
+    memcpy(dst, acc, (size_t)(n * r->item));
 }
 
 /* The result of one chunk of output number `out`. */
@@ -88,7 +89,7 @@ static void deliver(const struct reduction* r, int64_t out, int64_t chunk, const
   if (r->partial)
     memcpy(r->partial + (out * r->chunks + chunk) * r->item, acc, (size_t)r->item);
   else
-    store(r, out, acc);
+    store(r, out, acc, 1);
 }
 
 /* ---- Rows ---- */
@@ -157,43 +158,43 @@ static void reduce_row(const struct reduction* r, int64_t unit) {
 
 /* ---- Columns ---- */
 
-enum { WIDTH = 256, WIDE = 128 /* accumulators of 8 bytes */ };
+enum { WIDTH = 512, NARROW = 128 /* columns */ };
 
-/* One row of the block's columns as accumulators. `buf` has room for WIDTH, `raw` too. */
-static const void* load_columns(const struct reduction* r, char* buf, char* raw, const char* src,
-                                int64_t columns) {
+/* Memory of one block: 64 rows of accumulators; four rows of the input converted, and gathered. */
+struct block {
+  char *acc, *buf, *raw;
+  int64_t columns;
+};
+
+/* One row of the block's columns as accumulators, number `k` of four. */
+static const void* load_columns(const struct reduction* r, const struct block* b, int k,
+                                const char* src) {
   if (r->column.in != r->in_item) {
-    struct rpi_nest line = {.ndim = 1, .item = r->in_item, .extent = {columns},
+    struct rpi_nest line = {.ndim = 1, .item = r->in_item, .extent = {b->columns},
                             .stride = {r->column.in}};
     struct rpi_cursor at = {.at = src};
-    rpi_cursor_gather(&at, &line, raw, columns);
+    char* raw = b->raw + k * b->columns * r->in_item;
+    rpi_cursor_gather(&at, &line, raw, b->columns);
     src = raw;
   }
-  return convert(r, buf, src, columns);
+  return convert(r, b->buf + k * b->columns * r->item, src, b->columns);
 }
 
 /* Rows lane, lane + 64, ... of a group, up to four of them. */
-static void add_lane(const struct reduction* r, char* acc, const char* const* row, int64_t rows,
-                     int64_t columns) {
-  _Alignas(64) char buf[4][WIDTH * 4], raw[4][WIDTH * 4];
-  const void* x[4];
+static void add_lane(const struct reduction* r, const struct block* b, int64_t lane,
+                     const char* const* row, int64_t rows) {
+  char* acc = b->acc + lane * b->columns * r->item;
+  const void* x[GROUP / RPI_LANES];
   int n = 0;
-  for (int64_t k = 0; k < rows; k += RPI_LANES, n++)
-    x[n] = load_columns(r, buf[n], raw[n], row[k], columns);
+  for (int64_t k = lane; k < rows; k += RPI_LANES, n++) x[n] = load_columns(r, b, n, row[k]);
   if (n == 4)
-    r->f->step4(acc, x[0], x[1], x[2], x[3], columns);
+    r->f->step4(acc, x[0], x[1], x[2], x[3], b->columns);
   else
-    for (int k = 0; k < n; k++) r->f->step(acc, x[k], columns);
+    for (int k = 0; k < n; k++) r->f->step(acc, x[k], b->columns);
 }
 
-static void add_group(const struct reduction* r, char* acc, const char* const* row, int64_t rows,
-                      int64_t columns) {
-  for (int64_t lane = 0; lane < RPI_LANES && lane < rows; lane++)
-    add_lane(r, acc + lane * columns * r->item, row + lane, rows - lane, columns);
-}
-
-static void add_rows(const struct reduction* r, char* acc, const char* src, int64_t first, int64_t n,
-                     int64_t columns) {
+static void add_rows(const struct reduction* r, const struct block* b, const char* src,
+                     int64_t first, int64_t n) {
   const char* row[GROUP];
   struct rpi_cursor at;
   rpi_cursor_seek(&at, &r->nest, src, first);
@@ -203,33 +204,39 @@ static void add_rows(const struct reduction* r, char* acc, const char* src, int6
       row[k] = at.at;
       rpi_cursor_skip(&at, &r->nest, 1);
     }
-    add_group(r, acc, row, m, columns);
+    for (int64_t lane = 0; lane < RPI_LANES && lane < m; lane++) add_lane(r, b, lane, row, m);
   }
 }
 
-static void deliver_columns(const struct reduction* r, const char* acc, int64_t out, int64_t chunk,
-                            int64_t columns) {
-  for (int64_t j = 0; j < columns; j++)
-    deliver(r, out + j * r->column.out, chunk, acc + j * r->item);
+static void deliver_columns(const struct reduction* r, const struct block* b, int64_t out,
+                            int64_t chunk) {
+  if (!r->partial && r->column.out == 1) {
+    store(r, out, b->acc, b->columns);
+    return;
+  }
+  for (int64_t j = 0; j < b->columns; j++)
+    deliver(r, out + j * r->column.out, chunk, b->acc + j * r->item);
 }
 
 static void reduce_columns(struct reduction* r, int64_t unit) {
-  int64_t chunk = unit % r->chunks, block = unit / r->chunks % r->blocks, out;
-  int64_t n = chunk_size(r, chunk), start = block * r->width, left = r->column.extent - start;
-  int64_t columns = left < r->width ? left : r->width;
-  int lanes = rpi_lanes_used(n);
+  int64_t chunk = unit % r->chunks, start = unit / r->chunks % r->blocks * r->width, out;
+  int64_t n = chunk_size(r, chunk), left = r->column.extent - start;
+  int64_t columns = left < r->width ? left : r->width, lanes = rpi_lanes_used(n);
   const char* src = locate(r, unit / r->chunks / r->blocks, &out);
-  char* acc = rpi_alloc((size_t)(lanes * columns * r->item));
-  if (!acc) {
+  struct block b = {.columns = columns};
+  b.acc = rpi_alloc((size_t)(columns * ((lanes + 4) * r->item + 4 * r->in_item)));
+  if (!b.acc) {
     atomic_store(&r->failed, 1);
     return;
   }
-  rpi_fill(acc, &r->f->identity, r->item, lanes * columns);
-  add_rows(r, acc, src + start * r->column.in, chunk * RPI_REDUCE_CHUNK, n, columns);
+  b.buf = b.acc + lanes * columns * r->item;
+  b.raw = b.buf + 4 * columns * r->item;
+  rpi_fill(b.acc, &r->f->identity, r->item, lanes * columns);
+  add_rows(r, &b, src + start * r->column.in, chunk * RPI_REDUCE_CHUNK, n);
   for (int64_t w = lanes / 2; w > 0; w /= 2)
-    r->f->step(acc, acc + w * columns * r->item, w * columns);
-  deliver_columns(r, acc, out + start * r->column.out, chunk, columns);
-  rpi_free(acc);
+    r->f->step(b.acc, b.acc + w * columns * r->item, w * columns);
+  deliver_columns(r, &b, out + start * r->column.out, chunk);
+  rpi_free(b.acc);
 }
 
 /* ---- Planning ---- */
@@ -280,9 +287,9 @@ static void plan(struct reduction* r) {
     r->column = r->kept[d];
     memmove(&r->kept[d], &r->kept[d + 1], (size_t)(r->nkept - d - 1) * sizeof r->kept[0]);
     r->nkept--;
-    r->width = r->item == 8 ? WIDE : WIDTH;
+    r->width = WIDTH * 4 / (r->item < 4 ? 4 : r->item);
     /* Narrower when there would be little to share out. */
-    while (r->width > 32 && outputs / r->width * r->chunks < 32 && outputs * r->n > WORK)
+    while (r->width > NARROW && outputs / r->width * r->chunks < 32 && outputs * r->n > WORK)
       r->width /= 2;
     r->blocks = (r->column.extent + r->width - 1) / r->width;
     r->units = outputs / r->column.extent * r->blocks * r->chunks;
@@ -306,7 +313,7 @@ static void combine_chunks(const struct reduction* r) {
   for (int64_t o = 0; o < r->c->out[0].size; o++) {
     char* acc = r->partial + o * r->chunks * r->item;
     for (int64_t k = 1; k < r->chunks; k++) r->f->step(acc, acc + k * r->item, 1);
-    store(r, o, acc);
+    store(r, o, acc, 1);
   }
 }
 
@@ -327,7 +334,7 @@ static int run(struct reduction* r) {
 /* Over nothing: the identity everywhere. */
 static void fill_identity(const struct reduction* r) {
   char one[8];
-  store(r, 0, &r->f->identity);
+  store(r, 0, &r->f->identity, 1);
   int item = (int)rpi_dtype_size(r->c->out[0].dtype);
   memcpy(one, r->c->dst[0], (size_t)item);
   rpi_fill(r->c->dst[0], one, item, r->c->out[0].size);
