@@ -236,7 +236,7 @@ static int run(int argc, char** argv) {
       {"seed", 0, CLI_SEED, &r.seed, 0, 0, "N", "of the random choices (a new one each time)"},
       {"stop", 0, CLI_LIST, &r.stop, 0, 0, "TEXT", "end before this text; may be repeated"},
       {"threads", 0, CLI_INT, &r.threads, 0, 256, "N", "0: all CPUs, or REPRISE_THREADS (0)"},
-      {"chunk", 0, CLI_INT, &r.chunk, 0, 1 << 20, "N", "prompt tokens in one step; 0: 512 (0)"},
+      {"chunk", 0, CLI_INT, &r.chunk, 0, 1 << 20, "N", "prompt tokens in one step; 0: 256 (0)"},
       {"no-compile", 0, CLI_FLAG, &r.no_compile, 0, 0, NULL,
        "build every step anew; same text, slower"},
       {"stats", 0, CLI_FLAG, &r.stats, 0, 0, NULL, "print counts and times to standard error"},

@@ -8,7 +8,7 @@
 #include "lm/stop.h"
 #include "lm/utf8.h"
 
-enum { DEFAULT_CHUNK = 512, FIRST_ROOM = 256 };
+enum { DEFAULT_CHUNK = 256, FIRST_ROOM = 256 };
 
 struct lm_generation lm_generation_default(void) {
   return (struct lm_generation){.sampling = lm_sampling_default(), .chunk = DEFAULT_CHUNK};

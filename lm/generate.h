@@ -10,7 +10,7 @@ enum lm_finish { LM_FINISH_END, LM_FINISH_STOP, LM_FINISH_LENGTH, LM_FINISH_CANC
 struct lm_generation {
   struct lm_sampling sampling;
   int max_tokens;          /* 0: as many as the context allows */
-  int chunk;               /* prompt tokens in one step; 0: 512 */
+  int chunk;               /* prompt tokens in one step; 0: 256 */
   const char* const* stop; /* strings that end the text, which does not contain them */
   size_t nstop;
   /* Called with each complete piece of text on the calling thread; non-zero cancels. May be NULL. */

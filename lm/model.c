@@ -153,18 +153,26 @@ static int check_vocab(const struct lm_model* m) {
                  n, m->llama.config.vocab);
 }
 
-static int load(struct lm_model* m, const char* path, bool compile) {
+/* Joining layers frees their parts one by one: nothing of that is worth keeping for reuse. */
+static int load_weights(struct lm_model* m, const char* path) {
   struct lm_tensors t = {0};
+  size_t limit;
+  mlx_set_cache_limit(&limit, 0);
   int rc = open_source(m, &t, path);
   if (!rc) rc = lm_weights_load(&m->llama.weights, &m->llama.config, &t);
   lm_tensors_free(&t);
+  mlx_set_cache_limit(&limit, limit);
+  return rc;
+}
+
+static int load(struct lm_model* m, const char* path, bool compile) {
+  int rc = load_weights(m, path);
   if (!rc) rc = check_vocab(m);
   if (!rc) rc = lm_llama_init_rope(&m->llama);
   if (!rc) rc = collect_ends(m);
   if (!rc) rc = compile_step(m, compile);
   /* Without a template the model still completes raw text; chat says what is missing. */
   if (!rc && lm_chat_new(&m->chat, lm_tokenizer_chat_template(m->tokenizer))) m->chat = NULL;
-  mlx_clear_cache();
   return rc;
 }
 
@@ -263,6 +271,7 @@ int lm_cache_reserve(struct lm_cache* c, const struct lm_model* m, int capacity)
   mlx_stream_free(s);
   if (rc) return library_error();
   c->capacity = capacity;
+  mlx_clear_cache(); /* the smaller arrays fit nothing any more */
   return 0;
 }
 

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 
 enum { POOLED, MAPPED, FOREIGN };
-enum { ALIGN = 64, HEADER = 64, CLASSES = 160, MAP_FROM = 1 << 20 };
+enum { ALIGN = 64, HEADER = 64, CLASSES = 160, MAP_FROM = 1 << 17, HUGE_FROM = 4 << 20 };
 
 _Static_assert(sizeof(struct buffer) <= HEADER, "the header is one cache line before the data");
 
@@ -95,7 +95,7 @@ static struct buffer* map_block(int c) {
   size_t total = class_bytes(c) + HEADER;
   void* p = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return NULL;
-  madvise(p, total, MADV_HUGEPAGE); /* one fault per 2 MB instead of 512 */
+  if (total >= HUGE_FROM) madvise(p, total, MADV_HUGEPAGE); /* one fault per 2 MB instead of 512 */
   struct buffer* b = p;
   b->kind = MAPPED;
   return b;
