@@ -8,23 +8,23 @@
 static int64_t count_of(size_t n) { return n > INT_MAX ? INT_MAX : (int64_t)n; }
 
 /* A function in its three forms; REDUCE(b, x, axes, n, keepdims) builds it. */
-#define DEFINE_REDUCTION(name, REDUCE)                                                              \
-  int mlx_##name##_axes(mlx_array* res, const mlx_array a, const int* axes, size_t axes_num,        \
-                        bool keepdims, const mlx_stream s) {                                        \
-    struct build b;                                                                                 \
-    rpi_begin(&b, #name, s);                                                                        \
-    return rpi_finish(&b, res, REDUCE(&b, rpi_arg(&b, a), axes, count_of(axes_num), keepdims));     \
-  }                                                                                                 \
-  int mlx_##name##_axis(mlx_array* res, const mlx_array a, int axis, bool keepdims,                 \
-                        const mlx_stream s) {                                                       \
-    struct build b;                                                                                 \
-    rpi_begin(&b, #name, s);                                                                        \
-    return rpi_finish(&b, res, REDUCE(&b, rpi_arg(&b, a), &axis, 1, keepdims));                     \
-  }                                                                                                 \
-  int mlx_##name(mlx_array* res, const mlx_array a, bool keepdims, const mlx_stream s) {            \
-    struct build b;                                                                                 \
-    rpi_begin(&b, #name, s);                                                                        \
-    return rpi_finish(&b, res, REDUCE(&b, rpi_arg(&b, a), NULL, -1, keepdims));                     \
+#define DEFINE_REDUCTION(name, REDUCE)                                                             \
+  int mlx_##name##_axes(mlx_array* res, const mlx_array a, const int* axes, size_t axes_num,       \
+                        bool keepdims, const mlx_stream s) {                                       \
+    struct build b;                                                                                \
+    rpi_begin(&b, #name, s);                                                                       \
+    return rpi_finish(&b, res, REDUCE(&b, rpi_arg(&b, a), axes, count_of(axes_num), keepdims));    \
+  }                                                                                                \
+  int mlx_##name##_axis(mlx_array* res, const mlx_array a, int axis, bool keepdims,                \
+                        const mlx_stream s) {                                                      \
+    struct build b;                                                                                \
+    rpi_begin(&b, #name, s);                                                                       \
+    return rpi_finish(&b, res, REDUCE(&b, rpi_arg(&b, a), &axis, 1, keepdims));                    \
+  }                                                                                                \
+  int mlx_##name(mlx_array* res, const mlx_array a, bool keepdims, const mlx_stream s) {           \
+    struct build b;                                                                                \
+    rpi_begin(&b, #name, s);                                                                       \
+    return rpi_finish(&b, res, REDUCE(&b, rpi_arg(&b, a), NULL, -1, keepdims));                    \
   }
 
 #define SUM(...) rpi_reduce_with(RPI_OP_sum, __VA_ARGS__)
@@ -111,7 +111,8 @@ static struct array* median_of(struct build* b, struct array* x, const int* axes
     return rpi_build_fail(b, RP_ERR_SHAPE, "There is no median of nothing.");
   struct array *sorted = rpi_sort(b, RPI_OP_sort, rows, -1), *half = rpi_const(b, 0.5, dtype);
   struct array* low = rpi_op2(b, RPI_OP_multiply, rpi_astype(b, middle(b, sorted, 1), dtype), half);
-  struct array* high = rpi_op2(b, RPI_OP_multiply, rpi_astype(b, middle(b, sorted, 0), dtype), half);
+  struct array* high =
+      rpi_op2(b, RPI_OP_multiply, rpi_astype(b, middle(b, sorted, 0), dtype), half);
   struct array* y = rpi_op2(b, RPI_OP_add, low, high);
   if (rpi_dtype_is_inexact(x->dtype)) {
     struct array* bad = rpi_unary(b, RPI_OP_isnan, rows);

@@ -13,7 +13,8 @@ int mlx_softmax_axes(mlx_array* res, const mlx_array a, const int* axes, size_t 
   return rpi_finish(&b, res, rpi_softmax(&b, rpi_arg(&b, a), axes, n));
 }
 
-int mlx_softmax_axis(mlx_array* res, const mlx_array a, int axis, bool precise, const mlx_stream s) {
+int mlx_softmax_axis(mlx_array* res, const mlx_array a, int axis, bool precise,
+                     const mlx_stream s) {
   return mlx_softmax_axes(res, a, &axis, 1, precise, s);
 }
 

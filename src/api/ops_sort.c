@@ -44,7 +44,8 @@ static struct array* largest(struct build* b, struct array* x, int k, int axis) 
   if (b->failed || !x) return NULL;
   if ((b->failed = rpi_axis(&a, b->name, axis, x->ndim))) return NULL;
   if (k < 0 || k > x->shape[a])
-    return rpi_build_fail(b, RP_ERR_ARGUMENT, "k is %d along an axis of extent %d.", k, x->shape[a]);
+    return rpi_build_fail(b, RP_ERR_ARGUMENT, "k is %d along an axis of extent %d.", k,
+                          x->shape[a]);
   if (k == 0) return rpi_slice_axis(b, x, a, 0, 0);
   return rpi_slice_axis(b, rpi_partition(b, RPI_OP_partition, x, -k, a), a, -k, INT_MAX);
 }

@@ -1,8 +1,8 @@
 /* random.h: keys, and distributions composed of random bits.
  *
- * The process's own sequence is one 64-bit word, a key: taking the next key splits it, by compare and swap.
- * A function without a key takes one when it is called; in a trace that key is a constant of the
- * trace. Formulas and their order of rounding are MLX's, so that values agree for a key. */
+ * The process's own sequence is one 64-bit word, a key: taking the next key splits it, by compare
+ * and swap. A function without a key takes one when it is called; in a trace that key is a constant
+ * of the trace. Formulas and their order of rounding are MLX's, so that values agree for a key. */
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -26,7 +26,8 @@ static void seed_by_time(void) {
   atomic_store(&sequence, (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
 }
 
-/* Four words of bits of a key are two keys: the sequence goes on with the first and gives the second. */
+/* Four words of bits of a key are two keys: the sequence goes on with the first and gives the
+ * second. */
 static void next_key(uint32_t key[2]) {
   pthread_once(&once, seed_by_time);
   uint64_t now = atomic_load(&sequence), then;
@@ -178,7 +179,8 @@ static struct array* uniform(struct build* b, struct array* low, struct array* h
   return with_shape(b, rpi_op2(b, RPI_OP_add, y, lo), s);
 }
 
-/* low + range * u can round up to `high`: such a value becomes `low`, which is as likely as any other. */
+/* low + range * u can round up to `high`: such a value becomes `low`, which is as likely as any
+ * other. */
 static struct array* below_high(struct build* b, struct array* y, struct array* low,
                                 struct array* high) {
   if (b->failed || !y) return NULL;
@@ -236,8 +238,8 @@ static int normal_dtype(struct build* b, mlx_dtype dtype) {
   return dtype == MLX_COMPLEX64 ? b->failed : float_dtype(b, dtype);
 }
 
-int mlx_random_normal(mlx_array* res, const int* shape, size_t shape_num, mlx_dtype dtype, float loc,
-                      float scale, const mlx_array key, const mlx_stream s) {
+int mlx_random_normal(mlx_array* res, const int* shape, size_t shape_num, mlx_dtype dtype,
+                      float loc, float scale, const mlx_array key, const mlx_stream s) {
   struct build b;
   struct shape want;
   struct array* y = NULL;
@@ -335,7 +337,8 @@ int mlx_random_bernoulli(mlx_array* res, const mlx_array p, const int* shape, si
   rpi_begin(&b, "random_bernoulli", s);
   struct array* x = rpi_arg(&b, p);
   if (x && !is_real(x->dtype))
-    rpi_build_fail(&b, RP_ERR_DTYPE, "The probability is %s, not floating.", rpi_dtype_names[x->dtype]);
+    rpi_build_fail(&b, RP_ERR_DTYPE, "The probability is %s, not floating.",
+                   rpi_dtype_names[x->dtype]);
   if (!b.failed && !shape_arg(&b, &want, shape, shape_num)) {
     /* 512 above 2^32, so that a probability of 1 is certain. */
     x = rpi_binary(&b, RPI_OP_multiply, x, rpi_const(&b, 0x1p32 + 512, RPI_FLOAT32));

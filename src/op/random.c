@@ -1,5 +1,6 @@
-/* The rule of random bits. Attributes: bytes per value, then extents. The key is uint32 with a last axis
- * of 2; a key with axes before that is a batch of keys, whose axes come first in the result. */
+/* The rule of random bits. Attributes: bytes per value, then extents. The key is uint32 with a last
+ * axis of 2; a key with axes before that is a batch of keys, whose axes come first in the result.
+ */
 #include <limits.h>
 
 #include "base/err.h"
@@ -21,8 +22,8 @@ int rpi_rule_random_bits(struct rule* r) {
   struct shape* s = &r->out[0].shape;
   int batch = key->ndim - 1, n = r->nattr - 1;
   if (batch + n > RPI_MAX_NDIM)
-    return rpi_fail(RP_ERR_SHAPE, "[%s] %d dimensions; at most %d are possible.", r->name, batch + n,
-                    RPI_MAX_NDIM);
+    return rpi_fail(RP_ERR_SHAPE, "[%s] %d dimensions; at most %d are possible.", r->name,
+                    batch + n, RPI_MAX_NDIM);
   s->ndim = batch + n;
   memcpy(s->dim, key->shape, (size_t)batch * sizeof(int));
   for (int i = 0; i < n; i++) {

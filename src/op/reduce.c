@@ -1,5 +1,5 @@
-/* Shape and dtype rules of reductions. Attributes: keepdims, then axes, ascending and unique (argreduce: one
- * axis). No axes at all reduces nothing. */
+/* Shape and dtype rules of reductions. Attributes: keepdims, then axes, ascending and unique
+ * (argreduce: one axis). No axes at all reduces nothing. */
 #include "base/err.h"
 #include "op/op.h"
 

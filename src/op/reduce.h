@@ -1,5 +1,5 @@
-/* Builder helpers of reductions and running reductions, over op/build.h. Axes may be negative; a count
- * of axes below 0 means all. */
+/* Builder helpers of reductions and running reductions, over op/build.h. Axes may be negative; a
+ * count of axes below 0 means all. */
 #ifndef RPI_OP_REDUCE_H
 #define RPI_OP_REDUCE_H
 

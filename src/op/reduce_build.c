@@ -1,7 +1,7 @@
 /* Builder helpers of reductions: see op/reduce.h.
  *
- * Counts of elements are operations of the graph (number_of_elements), never constants, so that a traced
- * mean is right at every size. */
+ * Counts of elements are operations of the graph (number_of_elements), never constants, so that a
+ * traced mean is right at every size. */
 #include "op/reduce.h"
 
 static struct array* reduce_axes(struct build* b, int op, struct array* x, const int* axes, int n,
@@ -32,7 +32,8 @@ static int wide_dtype(int dtype) {
   return dtype == RPI_FLOAT64 || dtype == RPI_COMPLEX64 ? dtype : RPI_FLOAT32;
 }
 
-struct array* rpi_mean(struct build* b, struct array* x, const int* axes, int64_t n, bool keepdims) {
+struct array* rpi_mean(struct build* b, struct array* x, const int* axes, int64_t n,
+                       bool keepdims) {
   int all[RPI_MAX_NDIM], count;
   if (b->failed || !x || rpi_axes(b, all, &count, axes, n, x->ndim)) return NULL;
   int dtype = rpi_dtype_at_least_float(x->dtype), wide = wide_dtype(dtype);

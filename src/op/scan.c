@@ -1,5 +1,5 @@
-/* Shape and dtype rules of operations along one axis that keep the shape. The first attribute is the
- * axis; running reductions have reverse and inclusive behind it, partitions kth. */
+/* Shape and dtype rules of operations along one axis that keep the shape. The first attribute is
+ * the axis; running reductions have reverse and inclusive behind it, partitions kth. */
 #include "base/err.h"
 #include "op/op.h"
 
@@ -7,8 +7,9 @@ static int check_axis(const struct rule* r, int nattr) {
   if (r->nattr < nattr)
     return rpi_fail(RP_ERR_ARGUMENT, "[%s] %d attributes.", r->name, r->nattr);
   if (r->attr[0] < 0 || r->attr[0] >= r->in[0].ndim)
-    return rpi_fail(RP_ERR_INDEX, "[%s] Axis %lld is out of bounds for an array with %d dimensions.",
-                    r->name, (long long)r->attr[0], r->in[0].ndim);
+    return rpi_fail(RP_ERR_INDEX,
+                    "[%s] Axis %lld is out of bounds for an array with %d dimensions.", r->name,
+                    (long long)r->attr[0], r->in[0].ndim);
   return 0;
 }
 
@@ -18,7 +19,8 @@ static int refuse_dtype(const struct rule* r) {
 }
 
 int rpi_rule_along_axis(struct rule* r) {
-  bool is_running = r->op == RPI_OP_cummin || r->op == RPI_OP_cummax || r->op == RPI_OP_logcumsumexp;
+  bool is_running =
+      r->op == RPI_OP_cummin || r->op == RPI_OP_cummax || r->op == RPI_OP_logcumsumexp;
   int rc = check_axis(r, is_running ? 3 : 1);
   if (rc) return rc;
   if ((r->op == RPI_OP_softmax || r->op == RPI_OP_logcumsumexp) &&
@@ -48,8 +50,9 @@ int rpi_rule_partition(struct rule* r) {
   if (rc) return rc;
   int64_t extent = r->in[0].shape[r->attr[0]], kth = r->attr[1];
   if (kth < -extent || kth >= extent)
-    return rpi_fail(RP_ERR_INDEX, "[%s] Position %lld is out of bounds for axis %lld with extent %lld.",
-                    r->name, (long long)kth, (long long)r->attr[0], (long long)extent);
+    return rpi_fail(RP_ERR_INDEX,
+                    "[%s] Position %lld is out of bounds for axis %lld with extent %lld.", r->name,
+                    (long long)kth, (long long)r->attr[0], (long long)extent);
   rpi_rule_set_like(r, 0, r->op == RPI_OP_argpartition ? RPI_UINT32 : r->in[0].dtype);
   return 0;
 }

@@ -1,5 +1,5 @@
-/* Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
- * 2011): a bijection of two counter words for each key. */
+/* Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1,
+ * 2, 3", 2011): a bijection of two counter words for each key. */
 #ifndef RPI_OP_THREEFRY_H
 #define RPI_OP_THREEFRY_H
 

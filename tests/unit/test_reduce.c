@@ -1,5 +1,5 @@
-/* Reductions: every op, dtype and layout against a reference that follows the stated order literally, and
- * the rules of the interface. */
+/* Reductions: every op, dtype and layout against a reference that follows the stated order
+ * literally, and the rules of the interface. */
 #include <float.h>
 #include <math.h>
 
@@ -66,7 +66,8 @@ static double ordered_sum(const double* x, int64_t n, bool wide) {
     double lane[64] = {0};
     int64_t m = n - c < 65536 ? n - c : 65536;
     for (int64_t r = 0; r < m; r++)
-      lane[r % 64] = wide ? lane[r % 64] + x[c + r] : (double)((float)lane[r % 64] + (float)x[c + r]);
+      lane[r % 64] =
+          wide ? lane[r % 64] + x[c + r] : (double)((float)lane[r % 64] + (float)x[c + r]);
     for (int w = 32; w; w /= 2)
       for (int i = 0; i < w; i++)
         lane[i] = wide ? lane[i] + lane[i + w] : (double)((float)lane[i] + (float)lane[i + w]);
@@ -105,7 +106,8 @@ static double pattern(int64_t i, enum kind k, int dtype) {
   if (k == ALL || k == ANY) return h >> 26 ? k == ALL : k != ALL;
   int64_t small = (int64_t)(h >> 25) - (rpi_dtype_kind(dtype) == RPI_KIND_U ? 0 : 64);
   if (dtype == RPI_BOOL) return small > 0;
-  if (dtype == RPI_FLOAT32 || dtype == RPI_FLOAT64) return (double)small + (double)(h & 0xFFFF) / 65536;
+  if (dtype == RPI_FLOAT32 || dtype == RPI_FLOAT64)
+    return (double)small + (double)(h & 0xFFFF) / 65536;
   return (double)small;
 }
 
@@ -140,7 +142,8 @@ static void check(enum kind k, const struct tensor* x, const struct tensor* y, u
   free(row), free(fill), free(all);
 }
 
-static struct tensor* fill_tensor(enum kind k, int dtype, const int* shape, int ndim, enum layout l) {
+static struct tensor* fill_tensor(enum kind k, int dtype, const int* shape, int ndim,
+                                  enum layout l) {
   struct tensor* x = tensor_new(dtype, shape, ndim, l);
   for (int64_t i = 0; i < x->view.size; i++) tensor_put(x, i, raw_of(pattern(i, k, dtype), dtype));
   return x;
@@ -258,7 +261,8 @@ static void complex_products_multiply_their_elements(void** state) {
   struct tensor* x = tensor_new(RPI_COMPLEX64, (int[]){2, 3}, 2, TRANSPOSED);
   /* (1 + i)(2)(3 - i) = 8 + 4i; and i i i = -i */
   static const float z[] = {1, 1, 2, 0, 3, -1, 0, 1, 0, 1, 0, 1};
-  for (int i = 0; i < 6; i++) tensor_put(x, i, rp_bitsf(z[2 * i]) | (uint64_t)rp_bitsf(z[2 * i + 1]) << 32);
+  for (int i = 0; i < 6; i++)
+    tensor_put(x, i, rp_bitsf(z[2 * i]) | (uint64_t)rp_bitsf(z[2 * i + 1]) << 32);
   struct tensor* y = reduce(PROD, x, 2);
   const float* p = (const float*)y->first;
   assert_true(p[0] == 8 && p[1] == 4 && p[2] == 0 && p[3] == -1);
@@ -379,7 +383,8 @@ static void positions_agree_with_extremes_in_every_dtype_and_layout(void** state
             double v = number_of(tensor_get(x, axis ? o * 90 + i : i * 90 + o), dtype);
             if (v > top) top = v, best = i;
           }
-          /* Complex values of the pattern order as their real parts, the other way round for equal ones. */
+          /* Complex values of the pattern order as their real parts, the other way round for equal
+           * ones. */
           if (dtype != RPI_COMPLEX64) assert_int_equal(tensor_get(y, o), best);
         }
         tensor_free(x), tensor_free(y);
@@ -476,7 +481,8 @@ static void bad_axes_are_refused(void** state) {
   mlx_array_free(a);
 }
 
-/* A row that is r mod 251 everywhere, seen without its first columns; the full size is 2^31 and more. */
+/* A row that is r mod 251 everywhere, seen without its first columns; the full size is 2^31 and
+ * more. */
 static void maxima_of_large_slices_are_those_of_their_rows(void** state) {
   (void)state;
   bool is_large = getenv("RP_TEST_LARGE") != NULL;

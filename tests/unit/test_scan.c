@@ -78,7 +78,8 @@ static double join(int k, double a, double x) {
 }
 
 static double start_of(int k, int dtype) {
-  bool is_float = rpi_dtype_kind(dtype) >= RPI_KIND_F, is_signed = rpi_dtype_kind(dtype) == RPI_KIND_I;
+  bool is_float = rpi_dtype_kind(dtype) >= RPI_KIND_F,
+       is_signed = rpi_dtype_kind(dtype) == RPI_KIND_I;
   int bits = 8 * (int)rpi_dtype_size(dtype) - is_signed;
   if (k < 2) return k;
   if (is_float) return k == 2 ? INFINITY : -INFINITY;
@@ -87,19 +88,21 @@ static double start_of(int k, int dtype) {
   return ldexp(1, bits) - 1; /* compared as rounded to double */
 }
 
-/* Small values, exact in every dtype. Complex ones are real, which orders them as their real parts. */
+/* Small values, exact in every dtype. Complex ones are real, which orders them as their real parts.
+ */
 static void fill(struct tensor* x, int k) {
   int dtype = x->view.dtype;
   for (int64_t i = 0; i < x->view.size; i++) {
     int64_t h = (int64_t)((uint32_t)i * 2654435761u >> 29);
-    double v = k == 1 ? 1 + (i % 61 == 3) : (double)(h - (rpi_dtype_kind(dtype) == RPI_KIND_U ? 0 : 3));
+    double v =
+        k == 1 ? 1 + (i % 61 == 3) : (double)(h - (rpi_dtype_kind(dtype) == RPI_KIND_U ? 0 : 3));
     if (k == 0 && rpi_dtype_size(dtype) == 1) v = h == 7; /* sums of 300 that fit */
     tensor_put(x, i, raw_of(dtype == RPI_BOOL ? h > 3 : v, dtype));
   }
 }
 
-static void check_scan(int k, const struct tensor* x, const struct tensor* y, int axis, bool reverse,
-                       bool inclusive) {
+static void check_scan(int k, const struct tensor* x, const struct tensor* y, int axis,
+                       bool reverse, bool inclusive) {
   int64_t n = x->shape[axis], lines = n ? x->view.size / n : 0;
   for (int64_t line = 0; line < lines; line++) {
     double acc = start_of(k, y->view.dtype);
@@ -129,8 +132,8 @@ static void every_scan_dtype_layout_axis_and_direction_agrees_with_a_loop(void**
             bool reverse = mode & 1, inclusive = mode & 2;
             struct tensor* x = tensor_new(dtype, shapes[s], 3, (enum layout)layout);
             fill(x, k);
-            struct tensor* y = run(k < 2 ? rpi_rule_cumsum : rpi_rule_along_axis, kernels[k], x, axis,
-                                   reverse, inclusive);
+            struct tensor* y = run(k < 2 ? rpi_rule_cumsum : rpi_rule_along_axis, kernels[k], x,
+                                   axis, reverse, inclusive);
             check_scan(k, x, y, axis, reverse, inclusive);
             tensor_free(x), tensor_free(y);
           }
@@ -141,7 +144,8 @@ static void logcumsumexp_agrees_with_sums_in_double(void** state) {
   for (int layout = 0; layout < LAYOUTS; layout++)
     for (int axis = 0; axis < 2; axis++) {
       struct tensor* x = tensor_new(RPI_FLOAT32, (int[]){40, 60}, 2, (enum layout)layout);
-      for (int64_t i = 0; i < x->view.size; i++) tensor_put(x, i, raw_of(sin((double)i) * 10, RPI_FLOAT32));
+      for (int64_t i = 0; i < x->view.size; i++)
+        tensor_put(x, i, raw_of(sin((double)i) * 10, RPI_FLOAT32));
       struct tensor* y = run(rpi_rule_along_axis, rpi_cpu_logcumsumexp, x, axis, false, true);
       for (int64_t line = 0; line < (axis ? 40 : 60); line++) {
         double sum = 0;
@@ -245,7 +249,8 @@ static void softmax_has_the_same_bits_for_every_instruction_set_layout_and_threa
         rpi_isa_limit((enum rpi_isa)isa);
         rpi_set_threads(t);
         struct tensor* x = tensor_new(RPI_FLOAT32, (int[]){99, 777}, 2, (enum layout)layout);
-        for (int64_t i = 0; i < x->view.size; i++) tensor_put(x, i, raw_of(sin((double)i) * 30, RPI_FLOAT32));
+        for (int64_t i = 0; i < x->view.size; i++)
+          tensor_put(x, i, raw_of(sin((double)i) * 30, RPI_FLOAT32));
         struct tensor* y = run(rpi_rule_along_axis, rpi_cpu_softmax, x, 1, 0, 0);
         if (want) assert_memory_equal(y->first, want->first, 99 * 777 * 4);
         tensor_free(x);

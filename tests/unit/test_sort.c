@@ -33,7 +33,8 @@ static int compare(uint64_t x, uint64_t y, int dtype) {
     case RPI_FLOAT16:
       return compare_floats((double)rp_f16_to_f32((uint16_t)x), (double)rp_f16_to_f32((uint16_t)y));
     case RPI_BFLOAT16:
-      return compare_floats((double)rp_bf16_to_f32((uint16_t)x), (double)rp_bf16_to_f32((uint16_t)y));
+      return compare_floats((double)rp_bf16_to_f32((uint16_t)x),
+                            (double)rp_bf16_to_f32((uint16_t)y));
     case RPI_FLOAT32:
       return compare_floats((double)rp_from_bitsf((uint32_t)x), (double)rp_from_bitsf((uint32_t)y));
     case RPI_FLOAT64:
@@ -74,8 +75,8 @@ static struct tensor* run(int (*rule)(struct rule*), int (*kernel)(const struct 
   return launch(&l);
 }
 
-static void check_line(const struct tensor* x, const struct tensor* sorted, const struct tensor* order,
-                       int64_t first, int64_t step, int64_t n) {
+static void check_line(const struct tensor* x, const struct tensor* sorted,
+                       const struct tensor* order, int64_t first, int64_t step, int64_t n) {
   int dtype = x->view.dtype;
   uint64_t last = 0, last_index = 0;
   uint8_t* seen = calloc((size_t)n + 1, 1);

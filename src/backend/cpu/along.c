@@ -55,7 +55,8 @@ int rpi_along_reduce(struct along* a, const struct call* c, const int64_t* axes,
   return load(a, c, axes, naxes);
 }
 
-/* Whether rows of the output lie in memory as they are: nothing but extents of 1 behind the axis. */
+/* Whether rows of the output lie in memory as they are: nothing but extents of 1 behind the axis.
+ */
 static bool is_last(const struct view* v, int axis) {
   for (int i = axis + 1; i < v->ndim; i++)
     if (v->shape[i] != 1) return false;

@@ -1,5 +1,5 @@
-/* argmin and argmax: the index of the first extreme, or of the first NaN if there is one. The extreme
- * is found by the reducers, then the first element that equals it. */
+/* argmin and argmax: the index of the first extreme, or of the first NaN if there is one. The
+ * extreme is found by the reducers, then the first element that equals it. */
 #include <stdbool.h>
 
 #include "backend/cpu/along.h"

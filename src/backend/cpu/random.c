@@ -1,6 +1,6 @@
-/* Random bits as MLX lays them out. A key's bytes are words w[0..n), the last one cut off if it does not
- * fit. With h = n / 2 and g = n - h, counters (i, g + i) give the words w[i] and w[g + i]; if n is odd,
- * counter (h, 0) gives w[h] and a word that is dropped. */
+/* Random bits as MLX lays them out. A key's bytes are words w[0..n), the last one cut off if it
+ * does not fit. With h = n / 2 and g = n - h, counters (i, g + i) give the words w[i] and w[g + i];
+ * if n is odd, counter (h, 0) gives w[h] and a word that is dropped. */
 #include <string.h>
 
 #include "backend/cpu/cpu.h"
@@ -25,7 +25,8 @@ static void read_key(const struct bits* b, int64_t k, uint32_t key[2]) {
   key[1] = src[v->stride[v->ndim - 1]];
 }
 
-static void put_words(const struct bits* b, char* out, int64_t first, const uint32_t* w, int64_t n) {
+static void put_words(const struct bits* b, char* out, int64_t first, const uint32_t* w,
+                      int64_t n) {
   int64_t left = b->bytes - 4 * first;
   memcpy(out + 4 * first, w, (size_t)(4 * n < left ? 4 * n : left));
 }

@@ -1,11 +1,12 @@
 /* Sums, products, extremes and truth over any set of axes of any layout. The order is reduce.h's.
  *
  * Two ways lead through memory, with the same bits:
- *   rows      one output at a time: its elements are read in order, straight from memory if they lie side
- *             by side, else gathered block by block.
- *   columns   up to `width` outputs at a time, neighbours in memory, with 64 rows of accumulators: each
- *             row of the input is added to one of them. Also for short rows, which are gathered.
- * More than one chunk per output: results of chunks go to `partial` and are combined at the end. */
+ *   rows      one output at a time: its elements are read in order, straight from memory if they
+ *             lie side by side, else gathered block by block.
+ *   columns   up to `width` outputs at a time, neighbours in memory, with 64 rows of accumulators:
+ *             each row of the input is added to one of them. Also for short rows, which are gathered.
+ *
+ * With more than one chunk per output, their results go to `partial` and are combined at the end. */
 #include "backend/cpu/reduce.h"
 
 #include <stdatomic.h>

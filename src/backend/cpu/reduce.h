@@ -1,9 +1,9 @@
 /* Steps of reductions: element-wise combination of runs into accumulators.
  *
  * Stated order of every reduction: the reduced elements in row-major order are cut into chunks of
- * RPI_REDUCE_CHUNK. Within a chunk element r goes to lane r % 64, in order; lanes that hold an element (made
- * up to a power of two by lanes of the identity) are combined by the tree lane[i] op= lane[i + w] for
- * w = 32, 16, 8, 4, 2, 1. The results of chunks are combined one after another. */
+ * RPI_REDUCE_CHUNK. Within a chunk element r goes to lane r % 64, in order; lanes that hold an
+ * element (made up to a power of two by lanes of the identity) are combined by the tree lane[i] op=
+ * lane[i + w] for w = 32, 16, 8, 4, 2, 1. The results of chunks are combined one after another. */
 #ifndef RPI_BACKEND_CPU_REDUCE_H
 #define RPI_BACKEND_CPU_REDUCE_H
 
@@ -29,8 +29,9 @@ struct rpi_reducer {
   uint64_t identity; /* its bits */
 };
 
-/* The reducer of values of one dtype, or NULL: sums and products exist for UINT32 and UINT64 (which serve the
- * signed ones), FLOAT32, FLOAT64 and COMPLEX64, min and max for all but the half formats. */
+/* The reducer of values of one dtype, or NULL: sums and products exist for UINT32 and UINT64 (which
+ * serve the signed ones), FLOAT32, FLOAT64 and COMPLEX64, min and max for all but the half formats.
+ */
 const struct rpi_reducer* rpi_reducer(enum rpi_combine op, int dtype);
 
 /* Lanes that take part in the tree of `n` elements, n > 0. */

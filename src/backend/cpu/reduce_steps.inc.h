@@ -1,4 +1,5 @@
-/* The steps of every reducer and their table for one instruction set: REDUCE_ISA is scalar, avx2 or avx512. */
+/* The steps of every reducer and their table for one instruction set: REDUCE_ISA is scalar, avx2 or
+ * avx512. */
 #include "backend/cpu/reduce.h"
 
 #include <string.h>

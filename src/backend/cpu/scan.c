@@ -1,7 +1,8 @@
 /* Running reductions along one axis: strictly one element after another.
  *
- * The running value of half formats is a float; each result is rounded once. The input is packed first
- * unless it is row-major. With elements behind the axis, WIDTH neighbours run side by side. */
+ * The running value of half formats is a float; each result is rounded once. The input is packed
+ * first unless it is row-major. With elements behind the axis, WIDTH neighbours run side by side.
+ */
 #include "backend/cpu/scan.h"
 
 #include "backend/cpu/cpu.h"
@@ -56,7 +57,8 @@ static void scan_row(const struct scan* s, int64_t row) {
     const char* x = load(s, buf, src + first * s->in_item, m);
     char* y = s->is_half ? buf : dst + first * s->out_item;
     int64_t start = s->reverse ? m - 1 : 0;
-    s->f->row(y + start * s->item, x + start * s->item, m, s->reverse ? -1 : 1, carry, s->inclusive);
+    s->f->row(y + start * s->item, x + start * s->item, m, s->reverse ? -1 : 1, carry,
+              s->inclusive);
     if (s->is_half) rpi_cpu_from_f32(dst + first * s->out_item, s->out, (float*)buf, m);
   }
 }

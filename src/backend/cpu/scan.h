@@ -10,7 +10,8 @@
 enum rpi_scan { RPI_SCAN_SUM, RPI_SCAN_PROD, RPI_SCAN_MIN, RPI_SCAN_MAX, RPI_SCAN_LOGSUMEXP,
                 RPI_SCANS };
 
-/* `out` may be `x`; what comes out is the running value after (inclusive) or before each element. */
+/* `out` may be `x`; what comes out is the running value after (inclusive) or before each element.
+ */
 struct rpi_scanner {
   /* n elements of one row, `step` (1 or -1) apart, and its running value. */
   void (*row)(void* out, const void* x, int64_t n, int64_t step, void* carry, bool inclusive);

@@ -1,8 +1,8 @@
 /* softmax along one axis, and logsumexp over any axes.
  *
- * Computed in float, or double for float64: the largest element, then the sum of exp(x - largest) in the
- * order of reduce.h, then exp(x - largest) / sum, rounded once. Of half formats the exponentials are
- * computed twice rather than kept. */
+ * Computed in float, or double for float64: the largest element, then the sum of exp(x - largest)
+ * in the order of reduce.h, then exp(x - largest) / sum, rounded once. Of half formats the
+ * exponentials are computed twice rather than kept. */
 #include "backend/cpu/softmax.h"
 
 #include <string.h>

@@ -1,9 +1,10 @@
 /* sort, argsort and partitions along one axis: stable, NaN last.
  *
- * Every element becomes a pair of an unsigned key and its index. Keys order as the elements do: -0 and 0
- * have one key, all NaN have the greatest one, and complex values order by real, then imaginary part. Pairs
- * are sorted by their keys' bytes, least significant byte first, without the bytes that are the same in all
- * keys; short rows by insertion. A partition is a sorted row: that is no slower, and says more. */
+ * Every element becomes a pair of an unsigned key and its index. Keys order as the elements do: -0
+ * and 0 have one key, all NaN have the greatest one, and complex values order by real, then
+ * imaginary part. Pairs are sorted by their keys' bytes, least significant byte first, without the
+ * bytes that are the same in all keys; short rows by insertion. A partition is a sorted row: that
+ * is no slower, and says more. */
 #include <string.h>
 
 #include "backend/cpu/along.h"
@@ -87,7 +88,8 @@ static void (*const make_wide[RPI_DTYPE_COUNT])(struct wide_pair*, const void*, 
 
 /* ---- Sorting ---- */
 
-/* Sort p by `bytes` bytes of KEY(pair) with q as the other half; returns the one that holds the result. */
+/* Sort p by `bytes` bytes of KEY(pair) with q as the other half; returns the one that holds the
+ * result. */
 #define DEFINE_SORT(name, P, KEY)                                              \
   static void insert_##name(P* p, int64_t n) {                                 \
     for (int64_t i = 1; i < n; i++) {                                          \
