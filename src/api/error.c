@@ -102,5 +102,5 @@ void _mlx_error(const char* file, const int line, const char* fmt, ...) {
   va_start(args, fmt);
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
-  rpi_report(rpi_fail(RP_ERR_CALLBACK, "%s (%s:%d)", text, file ? file : "?", line));
+  rpi_report(rpi_fail(RP_ERR_CALLBACK, "%s at %s:%d", text, file ? file : "?", line));
 }

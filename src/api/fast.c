@@ -106,6 +106,15 @@ static void read_mask_mode(struct build* b, const char* mode, bool has_mask, boo
     rpi_build_fail(b, RP_ERR_ARGUMENT, "The mask mode is \"array\" and the mask is empty.");
 }
 
+/* An additive mask or sinks as the kernel takes them: floating, and promoting to the queries' dtype. */
+static struct array* fitting(struct build* b, struct array* x, int dtype, const char* what) {
+  if (b->failed || !x) return NULL;
+  if (rpi_dtype_promote(x->dtype, dtype) != dtype)
+    return rpi_build_fail(b, RP_ERR_DTYPE, "%s is %s, which does not promote to %s.", what,
+                          rpi_dtype_names[x->dtype], rpi_dtype_names[dtype]);
+  return rpi_dtype_kind(x->dtype) == RPI_KIND_F ? x : rpi_astype(b, x, dtype);
+}
+
 static struct array* attention(struct build* b, struct array* const* qkv, float scale,
                                bool is_causal, struct array* mask, struct array* sinks) {
   struct array* all[5];
@@ -114,13 +123,9 @@ static struct array* attention(struct build* b, struct array* const* qkv, float 
   for (int i = 0; i < 3; i++) all[i] = promoted(b, qkv[i], qkv, 3);
   if (b->failed) return NULL;
   int d = all[0]->dtype;
-  if (mask) {
-    if (mask->dtype != RPI_BOOL && rpi_dtype_kind(mask->dtype) != RPI_KIND_F)
-      mask = rpi_astype(b, mask, d);
-    all[n++] = mask;
-  }
-  if (sinks)
-    all[n++] = rpi_dtype_kind(sinks->dtype) == RPI_KIND_F ? sinks : rpi_astype(b, sinks, d);
+  if (mask) all[n++] = mask->dtype == RPI_BOOL ? mask : fitting(b, mask, d, "The mask");
+  if (sinks) all[n++] = fitting(b, sinks, d, "The array of sinks");
+  if (b->failed) return NULL;
   int64_t attr[4] = {rpi_attr_from_double((double)scale), is_causal, mask != NULL, sinks != NULL};
   return rpi_op(b, RPI_OP_sdpa, all, n, attr, 4);
 }

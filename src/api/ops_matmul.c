@@ -158,6 +158,8 @@ int mlx_tensordot_axis(mlx_array* res, const mlx_array a, const mlx_array b, int
 static struct array* kron(struct build* b, struct array* x, struct array* y) {
   int axes[RPI_MAX_NDIM];
   if (b->failed) return NULL;
+  if (rpi_shape_size(x->shape, x->ndim) == 0 || rpi_shape_size(y->shape, y->ndim) == 0)
+    return rpi_build_fail(b, RP_ERR_SHAPE, "An input is empty.");
   int n = x->ndim > y->ndim ? x->ndim : y->ndim;
   if (2 * n > RPI_MAX_NDIM)
     return rpi_build_fail(b, RP_ERR_SHAPE, "%d dimensions; at most %d are supported.", n,

@@ -76,9 +76,9 @@ int rpi_rule_rope(struct rule* r) {
     return rpi_fail(RP_ERR_SHAPE, "[%s] The input has shape %s; at least 3 dimensions are needed.",
                     r->name, rpi_shape_text(text, sizeof text, x->shape, x->ndim));
   int64_t dims = r->attr[0];
-  if (dims < 0 || dims % 2 || dims > x->shape[x->ndim - 1])
+  if (dims <= 0 || dims % 2 || dims > x->shape[x->ndim - 1])
     return rpi_fail(RP_ERR_ARGUMENT,
-                    "[%s] %lld dims to rotate; an even number up to the last dimension "
+                    "[%s] %lld dims to rotate; a positive even number up to the last dimension "
                     "%d is needed.",
                     r->name, (long long)dims, x->shape[x->ndim - 1]);
   if ((rc = check_offset(r))) return rc;

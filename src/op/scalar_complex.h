@@ -68,6 +68,15 @@ RP_FN int rp_isinf_c64(struct rp_c64 x) {
   return rp_isinff(x.re) | rp_isinff(x.im);
 }
 
+/* Equal to the real number inf or -inf. */
+RP_FN int rp_isposinf_c64(struct rp_c64 x) {
+  return (x.re == RP_INFF) & (x.im == 0);
+}
+
+RP_FN int rp_isneginf_c64(struct rp_c64 x) {
+  return (x.re == -RP_INFF) & (x.im == 0);
+}
+
 RP_FN int rp_isfinite_c64(struct rp_c64 x) {
   return rp_isfinitef(x.re) & rp_isfinitef(x.im);
 }
@@ -242,11 +251,28 @@ RP_FN_LARGE struct rp_c64 rp_log10_c64(struct rp_c64 z) {
   return rp_c64_make((float)(l.re * RP_LOG10E), (float)(l.im * RP_LOG10E));
 }
 
-RP_FN_LARGE struct rp_c64 rp_log1p_c64(struct rp_c64 z) {
-  double a = (double)z.re, b = (double)z.im, n = a * (a + 2) + b * b;
+RP_FN_LARGE struct rp_c128 rp_log1p_c128(struct rp_c128 z) {
+  double a = z.re, b = z.im, n = a * (a + 2) + b * b;
   if (!(n < 3))
-    return rp_narrow(rp_log_c128(rp_c128_make(1 + a, b)));
-  return rp_c64_make((float)(0.5 * rp_log1p(n)), (float)rp_atan2(b, 1 + a));
+    return rp_log_c128(rp_c128_make(1 + a, b));
+  return rp_c128_make(0.5 * rp_log1p(n), rp_atan2(b, 1 + a));
+}
+
+RP_FN_LARGE struct rp_c64 rp_log1p_c64(struct rp_c64 z) {
+  return rp_narrow(rp_log1p_c128(rp_widen(z)));
+}
+
+/* The larger one plus log1p(exp(smaller - larger)). With an infinite real part, the larger one. */
+RP_FN_LARGE struct rp_c64 rp_logaddexp_c64(struct rp_c64 x, struct rp_c64 y) {
+  struct rp_c64 top = rp_maximum_c64(x, y), low = rp_minimum_c64(x, y);
+  struct rp_c128 r;
+  if (rp_isnan_c64(x) | rp_isnan_c64(y))
+    return rp_c64_make(RP_NANF, RP_NANF);
+  if ((low.re == -RP_INFF) | (top.re == RP_INFF))
+    return top;
+  r = rp_exp_c128(rp_c128_make((double)low.re - (double)top.re, (double)low.im - (double)top.im));
+  r = rp_log1p_c128(r);
+  return rp_narrow(rp_c128_make((double)top.re + r.re, (double)top.im + r.im));
 }
 
 /* exp(x) cos y - 1 = (exp(x) - 1) cos y - 2 sin^2(y / 2). */

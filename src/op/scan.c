@@ -23,8 +23,9 @@ int rpi_rule_along_axis(struct rule* r) {
       r->op == RPI_OP_cummin || r->op == RPI_OP_cummax || r->op == RPI_OP_logcumsumexp;
   int rc = check_axis(r, is_running ? 3 : 1);
   if (rc) return rc;
-  if ((r->op == RPI_OP_softmax || r->op == RPI_OP_logcumsumexp) &&
-      rpi_dtype_kind(r->in[0].dtype) != RPI_KIND_F)
+  bool is_float = rpi_dtype_kind(r->in[0].dtype) == RPI_KIND_F;
+  if (r->op == RPI_OP_softmax && !is_float) return refuse_dtype(r);
+  if (r->op == RPI_OP_logcumsumexp && !rpi_dtype_is_inexact(r->in[0].dtype))
     return refuse_dtype(r);
   rpi_rule_set_like(r, 0, r->in[0].dtype);
   return 0;

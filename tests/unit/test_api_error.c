@@ -127,7 +127,7 @@ static void an_error_of_the_host_is_formatted_and_never_a_format(void** state) {
   struct log l = {0};
   mlx_set_error_handler(record, &l, NULL);
   _mlx_error("host.c", 12, "bad %s %d", "%n%s", 3);
-  assert_string_equal(l.text, "bad %n%s 3 (host.c:12)");
+  assert_string_equal(l.text, "bad %n%s 3 at host.c:12");
   assert_int_equal(rp_last_error(NULL), RP_ERR_CALLBACK);
 }
 

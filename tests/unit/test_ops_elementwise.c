@@ -247,6 +247,55 @@ static mlx_array is_close(mlx_array a, mlx_array b, bool equal_nan) {
   return r;
 }
 
+/* Pairs of float32 parts, in one dimension. */
+static mlx_array complexes(int n, const float* parts) {
+  return mlx_array_new_data(parts, &n, 1, MLX_COMPLEX64);
+}
+#define COMPLEX(...)                                       \
+  complexes((int)(sizeof((float[]){__VA_ARGS__}) / (2 * sizeof(float))), (float[]){__VA_ARGS__})
+
+/* Takes the array. */
+static void expect_complex(mlx_array a, int n, const float* parts, double tolerance) {
+  assert_int_equal(mlx_array_dtype(a), MLX_COMPLEX64);
+  assert_int_equal(mlx_array_size(a), n);
+  const float* got = (const float*)mlx_array_data_complex64(a);
+  assert_non_null(got);
+  for (int i = 0; i < 2 * n; i++)
+    if (got[i] != parts[i] && !(fabs((double)got[i] - parts[i]) <= tolerance))
+      fail_msg("part %d: %.9g, want %.9g", i, got[i], parts[i]);
+  mlx_array_free(a);
+}
+
+static void only_real_infinities_of_complex_numbers_have_a_sign(void** state) {
+  float parts[] = {INFINITY, 0, -INFINITY, 0, INFINITY, 1, 0, INFINITY, NAN, 0};
+  EXPECT(call1(mlx_isposinf, complexes(5, parts)), MLX_BOOL, 1, 0, 0, 0, 0);
+  EXPECT(call1(mlx_isneginf, complexes(5, parts)), MLX_BOOL, 0, 1, 0, 0, 0);
+}
+
+/* log(exp(1 + i) + exp(1 + i)) = 1 + log 2 + i; equal moduli of opposite directions cancel. */
+static void logaddexp_takes_complex_numbers(void** state) {
+  mlx_array x = COMPLEX(1, 1, -INFINITY, 0, 2, 0, INFINITY, 0);
+  mlx_array y = COMPLEX(1, 1, 3, 2, 0, 0, 5, 1);
+  float want[] = {1.69314718f, 1, 3, 2, 2.12692801f, 0, INFINITY, 0};
+  expect_complex(call2(mlx_logaddexp, x, y), 4, want, 1e-6);
+  mlx_array n = call2(mlx_logaddexp, COMPLEX(NAN, 0), COMPLEX(1, 0));
+  assert_true(isnan(((const float*)mlx_array_data_complex64(n))[0]));
+  mlx_array_free(n);
+}
+
+/* log(e^(1+i) (1 + e + e^2)) and so on; before the first element the sum is empty. */
+static void logcumsumexp_takes_complex_numbers_both_ways(void** state) {
+  mlx_array x = COMPLEX(1, 1, 2, 1, 3, 1), r = mlx_array_new();
+  float up[] = {1, 1, 2.31326169f, 1, 3.40760596f, 1};
+  float down[] = {3.31326169f, 1, 3, 1, -INFINITY, 0};
+  assert_int_equal(mlx_logcumsumexp(&r, x, -1, false, true, cpu), 0);
+  expect_complex(r, 3, up, 1e-6);
+  r = mlx_array_new();
+  assert_int_equal(mlx_logcumsumexp(&r, x, 0, true, false, cpu), 0);
+  expect_complex(r, 3, down, 1e-6);
+  mlx_array_free(x);
+}
+
 static void closeness_respects_infinities_nan_and_unsigned_numbers(void** state) {
   EXPECT(is_close(ARRAY(MLX_FLOAT32, 1, 1, INFINITY, INFINITY, 1, NAN),
                   ARRAY(MLX_FLOAT32, 1.000001, 1.1, INFINITY, -INFINITY, INFINITY, NAN), false),
@@ -297,6 +346,9 @@ int main(void) {
       TEST(where_promotes_and_broadcasts_all_three),
       TEST(degrees_and_radians_convert),
       TEST(divmod_gives_quotient_and_remainder),
+      TEST(only_real_infinities_of_complex_numbers_have_a_sign),
+      TEST(logaddexp_takes_complex_numbers),
+      TEST(logcumsumexp_takes_complex_numbers_both_ways),
       TEST(closeness_respects_infinities_nan_and_unsigned_numbers),
       TEST(array_equal_compares_shapes_and_elements),
       TEST(views_of_any_strides_are_read_where_they_lie),

@@ -213,6 +213,55 @@ static void quantised_weights_multiply_like_themselves(void** state) {
   mlx_vector_array_free(q);
 }
 
+/* Takes the arrays, which may be empty handles. */
+static int attend(mlx_array mask, mlx_array sinks, mlx_dtype dtype) {
+  mlx_array y = mlx_array_new(), x = make(INTS(1, 2, 3, 4), ragged);
+  assert_int_equal(mlx_astype(&x, x, dtype, cpu), 0);
+  int rc = mlx_fast_scaled_dot_product_attention(&y, x, x, x, 1, "", mask, sinks, cpu);
+  mlx_array_free(mask), mlx_array_free(sinks), mlx_array_free(x), mlx_array_free(y);
+  return rc ? rp_last_error(NULL) : 0;
+}
+
+static mlx_array cast(mlx_array x, mlx_dtype dtype) {
+  assert_int_equal(mlx_astype(&x, x, dtype, cpu), 0);
+  return x;
+}
+
+static void masks_and_sinks_promote_to_the_dtype_of_the_queries(void** state) {
+  assert_int_equal(attend(none, make(INTS(2), one), MLX_FLOAT16), RP_ERR_DTYPE);
+  assert_int_equal(attend(make(INTS(3, 3), one), none, MLX_FLOAT16), RP_ERR_DTYPE);
+  assert_int_equal(attend(none, cast(make(INTS(2), one), MLX_BFLOAT16), MLX_FLOAT16),
+                   RP_ERR_DTYPE);
+  assert_int_equal(attend(none, cast(make(INTS(2), one), MLX_FLOAT16), MLX_FLOAT32), 0);
+  assert_int_equal(attend(none, cast(make(INTS(2), one), MLX_INT32), MLX_FLOAT16), 0);
+  assert_int_equal(attend(cast(make(INTS(3, 3), one), MLX_BOOL), none, MLX_FLOAT16), 0);
+  assert_int_equal(attend(none, make(INTS(3), one), MLX_FLOAT32), RP_ERR_SHAPE);
+}
+
+static int rotate(int dims) {
+  mlx_array y = mlx_array_new(), x = make(INTS(1, 2, 8), ragged);
+  mlx_optional_float base = {.value = 10000, .has_value = true};
+  int rc = mlx_fast_rope(&y, x, dims, false, base, 1, 0, none, cpu);
+  mlx_array_free(x), mlx_array_free(y);
+  return rc ? rp_last_error(NULL) : 0;
+}
+
+static void rope_rotates_a_positive_even_number_of_dims(void** state) {
+  assert_int_equal(rotate(8), 0);
+  assert_int_equal(rotate(2), 0);
+  for (int dims = -2; dims < 2; dims++) assert_int_equal(rotate(dims), RP_ERR_ARGUMENT);
+  assert_int_equal(rotate(7), RP_ERR_ARGUMENT);
+  assert_int_equal(rotate(10), RP_ERR_ARGUMENT);
+}
+
+static void kron_refuses_empty_arrays(void** state) {
+  mlx_array y = mlx_array_new(), empty = make(INTS(0), one), x = make(INTS(2), one);
+  assert_int_equal(mlx_kron(&y, empty, x, cpu), 1);
+  assert_int_equal(rp_last_error(NULL), RP_ERR_SHAPE);
+  assert_int_equal(mlx_kron(&y, x, empty, cpu), 1);
+  mlx_array_free(y), mlx_array_free(empty), mlx_array_free(x);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_compiled_product_follows_its_inputs),
@@ -220,6 +269,9 @@ int main(void) {
       cmocka_unit_test(compiled_attention_follows_keys_and_values),
       cmocka_unit_test(compiled_layers_equal_eager_ones),
       cmocka_unit_test(sums_over_other_axes),
+      cmocka_unit_test(masks_and_sinks_promote_to_the_dtype_of_the_queries),
+      cmocka_unit_test(rope_rotates_a_positive_even_number_of_dims),
+      cmocka_unit_test(kron_refuses_empty_arrays),
       cmocka_unit_test(quantised_weights_multiply_like_themselves),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -62,6 +62,7 @@ DEFINE_ORDER(f64, double, rp_minimum, rp_maximum)
 DEFINE_ORDER(c64, struct rp_c64, rp_minimum_c64, rp_maximum_c64)
 DEFINE_SCAN(lse_f32, float, rp_logaddexpf)
 DEFINE_SCAN(lse_f64, double, rp_logaddexp)
+DEFINE_SCAN(lse_c64, struct rp_c64, rp_logaddexp_c64)
 
 #define ENTRY(name, bits) {name##_row, name##_columns, bits}
 #define INF32 0x7F800000ull
@@ -105,5 +106,6 @@ const rpi_scanner_table JOIN(rpi_scanners_, SCAN_ISA) = {
                       [RPI_FLOAT64] = ENTRY(max_f64, MINUS64),
                       [RPI_COMPLEX64] = ENTRY(max_c64, MINUS32 << 32 | MINUS32)},
     [RPI_SCAN_LOGSUMEXP] = {[RPI_FLOAT32] = ENTRY(lse_f32, MINUS32),
-                            [RPI_FLOAT64] = ENTRY(lse_f64, MINUS64)},
+                            [RPI_FLOAT64] = ENTRY(lse_f64, MINUS64),
+                            [RPI_COMPLEX64] = ENTRY(lse_c64, MINUS32)},
 };
