@@ -34,7 +34,7 @@ int mlx_fast_rms_norm(mlx_array* res, const mlx_array x, const mlx_array weight 
 /* Attention --------------------------------------------------------------------------------- */
 
 /* Rotary positions on x (..., T, D), at `offset` + t along the second-last axis: pairs of the first
- * `dims` (even) elements are rotated by angles from `base`, or from `freqs` (dims / 2 periods);
+ * `dims` (even, > 0) elements are rotated by angles from `base`, or from `freqs` (dims / 2 periods);
  * exactly one of the two is given. `scale` multiplies positions. Neighbours form a pair when
  * `traditional`, else elements dims / 2 apart. In the second form the offset is an array, of one
  * element or one for each item of the batch. */
@@ -48,8 +48,9 @@ int mlx_fast_rope_dynamic(mlx_array* res, const mlx_array x, int dims, bool trad
 /* softmax(scale queries keysᵀ + mask) values, for queries (B, N, Tq, D), keys (B, Nkv, Tk, D) and
  * values (B, Nkv, Tk, Dv), where Nkv divides N. `mask_mode` is "" (none), "causal" (the last query
  * sees all keys) or "array", with `mask_arr` boolean (true: attend) or added to the scores,
- * broadcast to (B, N, Tq, Tk). `sinks` (N) are logits that join each softmax and have no value. A
- * query that sees nothing gives 0. */
+ * broadcast to (B, N, Tq, Tk). `sinks` (N) are logits that join each softmax and have no value. The
+ * dtypes of an added mask and of sinks promote to that of queries, keys and values; others are an
+ * error. A query that sees nothing gives 0. */
 int mlx_fast_scaled_dot_product_attention(
     mlx_array* res, const mlx_array queries, const mlx_array keys, const mlx_array values,
     float scale, const char* mask_mode, const mlx_array mask_arr /* may be empty */,

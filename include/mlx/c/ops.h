@@ -127,6 +127,7 @@ int mlx_logical_not(mlx_array* res, const mlx_array a, const mlx_stream s);
 int mlx_isfinite(mlx_array* res, const mlx_array a, const mlx_stream s);
 int mlx_isinf(mlx_array* res, const mlx_array a, const mlx_stream s);
 int mlx_isnan(mlx_array* res, const mlx_array a, const mlx_stream s);
+/* Equal to -inf, to inf; a complex number has the imaginary part 0 then. */
 int mlx_isneginf(mlx_array* res, const mlx_array a, const mlx_stream s);
 int mlx_isposinf(mlx_array* res, const mlx_array a, const mlx_stream s);
 
@@ -532,6 +533,7 @@ int mlx_tensordot(mlx_array* res, const mlx_array a, const mlx_array b, const in
 int mlx_tensordot_axis(mlx_array* res, const mlx_array a, const mlx_array b, int axis,
                        const mlx_stream s);
 
+/* The Kronecker product: every element of a times all of b. Empty arrays are an error. */
 int mlx_kron(mlx_array* res, const mlx_array a, const mlx_array b, const mlx_stream s);
 
 /* Einstein's notation, such as "ij,jk->ik"; the order of contraction is chosen. */
