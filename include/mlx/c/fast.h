@@ -34,10 +34,10 @@ int mlx_fast_rms_norm(mlx_array* res, const mlx_array x, const mlx_array weight 
 /* Attention --------------------------------------------------------------------------------- */
 
 /* Rotary positions on x (..., T, D), at `offset` + t along the second-last axis: pairs of the first
- * `dims` (even, > 0) elements are rotated by angles from `base`, or from `freqs` (dims / 2 periods);
- * exactly one of the two is given. `scale` multiplies positions. Neighbours form a pair when
- * `traditional`, else elements dims / 2 apart. In the second form the offset is an array, of one
- * element or one for each item of the batch. */
+ * `dims` (even, at least 2) elements are rotated by angles from `base`, or from `freqs` (dims / 2
+ * periods); exactly one of the two is given. `scale` multiplies positions. Neighbours form a pair
+ * when `traditional`, else elements dims / 2 apart. In the second form the offset is an array, of
+ * one element or one for each item of the batch. */
 int mlx_fast_rope(mlx_array* res, const mlx_array x, int dims, bool traditional,
                   mlx_optional_float base, float scale, int offset,
                   const mlx_array freqs /* may be empty */, const mlx_stream s);
