@@ -4,7 +4,7 @@ Q         := $(if $(V),,@)
 CC       ?= gcc
 PREFIX   ?= /usr/local
 BUILD    ?= build$(if $(SAN),-$(subst $(comma),-,$(SAN)))
-CFLAGS   ?= -O2 -g
+CFLAGS   ?= -O2
 comma    := ,
 WARN     := -Wall -Wextra -Wpointer-arith -Wstrict-prototypes -Wno-unused-parameter
 CORE     := -std=gnu17 -fPIC -fvisibility=hidden -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-strict-aliasing -fno-tree-slp-vectorize \
