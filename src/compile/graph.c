@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "op/op.h"
 
 static int out_of_memory(void) { return rpi_fail_memory("a graph", 0); }
 
@@ -94,6 +95,28 @@ static void write_value(struct gvalue* v, const struct array* a, bool own) {
   v->shape = own ? NULL : a->shape;
 }
 
+static uint64_t common_extents(const struct array* a, const int* shape, int ndim) {
+  uint64_t axes = 0;
+  for (int i = 1; i <= a->ndim && i <= ndim; i++)
+    if (a->shape[a->ndim - i] > 1 && a->shape[a->ndim - i] == shape[ndim - i])
+      axes |= 1ull << (i - 1);
+  return axes;
+}
+
+static uint64_t axes_met(const struct node* n) {
+  uint64_t axes = 0;
+  if (n->op == RPI_OP_broadcast_to) {
+    int shape[RPI_MAX_NDIM];
+    for (int i = 0; i < n->nattr; i++) shape[i] = (int)n->attr[i];
+    return n->in[0]->is_tracer ? common_extents(n->in[0], shape, n->nattr) : 0;
+  }
+  if (rpi_ops[n->op].kind != RPI_ELEM) return 0;
+  for (int i = 0; i < n->nin; i++)
+    for (int k = 0; k < n->nin && n->in[i]->is_tracer; k++)
+      if (!n->in[k]->is_tracer) axes |= common_extents(n->in[i], n->in[k]->shape, n->in[k]->ndim);
+  return axes;
+}
+
 /* One node: its inputs by number, its attributes by copy or by reference. */
 static void write_node(struct graph* g, struct gnode* gn, const struct node* n, int out, int* in,
                        int64_t* attr) {
@@ -103,6 +126,7 @@ static void write_node(struct graph* g, struct gnode* gn, const struct node* n, 
     memcpy(attr, n->attr, (size_t)n->nattr * sizeof *attr);
     gn->attr = attr;
   }
+  if (attr) gn->met = axes_met(n);
   for (int i = 0; i < n->nin; i++) in[i] = n->in[i]->slot;
   for (int i = 0; i < n->nout; i++)
     if (n->out[i]) write_value(&g->value[out + i], n->out[i], attr != NULL);

@@ -23,6 +23,10 @@ struct gnode {
   const int* in;
   const int64_t* attr;
   struct payload* payload; /* borrowed; calls only */
+  /* Traces: axes, as bits counted from the right, where an extent above 1 that follows the inputs
+   * met the same extent of a constant. The host may have read it: at extent 1 the constant would be
+   * spread. */
+  uint64_t met;
 };
 
 struct graph {

@@ -54,6 +54,18 @@ static int place_leaves(struct planner* pl, const struct leaf* leaves) {
   return 0;
 }
 
+/* Whether an axis that had a constant's extent in the trace has 1 here, and the result has not. */
+static bool is_spread(struct planner* pl, const struct gnode* n) {
+  const struct view* y = &pl->value[n->out].view;
+  for (int i = 0; i < n->nin; i++) {
+    const struct view* x = &pl->value[n->in[i]].view;
+    for (int a = 1; a <= x->ndim && a <= y->ndim; a++)
+      if (n->met >> (a - 1) & 1 && x->shape[x->ndim - a] == 1 && y->shape[y->ndim - a] != 1)
+        return true;
+  }
+  return false;
+}
+
 /* Run a node's rule on the shapes of this plan. */
 static int infer_node(struct planner* pl, const struct gnode* n) {
   struct operand stack[8], *in = stack;
@@ -74,6 +86,10 @@ static int infer_node(struct planner* pl, const struct gnode* n) {
   for (int i = 0; i < n->nout && !rc; i++)
     rc = keep_view(pl, &pl->value[n->out + i].view, r.out[i].shape.dim, NULL, r.out[i].shape.ndim,
                    r.out[i].dtype);
+  if (!rc && n->met && pl->options->is_spread && is_spread(pl, n)) {
+    *pl->options->is_spread = true;
+    return RP_ERR_SHAPE;
+  }
   return rc;
 }
 

@@ -73,6 +73,9 @@ struct plan_options {
   /* The program of a call node for these operands, with a reference for the caller. NULL where the
    * graph has no calls. */
   int (*plan_call)(struct program** out, struct payload* callee, const struct view* in, int nin);
+  /* Set, and nothing raised, when planning ends because a constant would be spread (gnode.met). NULL:
+   * it may be. */
+  bool* is_spread;
 };
 
 /* Plan a graph. The program keeps nothing of the graph. One reference for the caller, released with

@@ -131,15 +131,15 @@ static int key_add(struct key* k, const void* bytes, size_t n) {
   return 0;
 }
 
-static int sign_inputs(struct key* k, const struct compiled* c, struct array* const* in,
-                       int64_t nin) {
-  uint8_t head[2] = {c->shapeless, (uint8_t)rpi_compile_mode()};
+static int sign_inputs(struct key* k, const struct compiled* c, bool shapeless,
+                       struct array* const* in, int64_t nin) {
+  uint8_t head[2] = {shapeless, (uint8_t)rpi_compile_mode()};
   int rc = key_add(k, head, sizeof head);
   if (!rc) rc = key_add(k, c->constants, sizeof *c->constants * c->nconstants);
   for (int64_t i = 0; i < nin && !rc; i++) {
     uint8_t kind[2] = {in[i]->dtype, in[i]->ndim};
     rc = key_add(k, kind, sizeof kind);
-    if (!rc && !c->shapeless) rc = key_add(k, in[i]->shape, sizeof(int) * in[i]->ndim);
+    if (!rc && !shapeless) rc = key_add(k, in[i]->shape, sizeof(int) * in[i]->ndim);
   }
   return rc;
 }
@@ -277,11 +277,12 @@ static struct trace* new_trace(struct compiled* c, struct array* const* in, int6
   return NULL;
 }
 
-static struct trace* find_trace(struct compiled* c, struct array* const* in, int64_t nin) {
+static struct trace* find_trace(struct compiled* c, bool shapeless, struct array* const* in,
+                                int64_t nin) {
   struct key k;
   key_begin(&k);
   struct payload* p = NULL;
-  if (sign_inputs(&k, c, in, nin) == 0) {
+  if (sign_inputs(&k, c, shapeless, in, nin) == 0) {
     p = rpi_cache_get(&c->table->traces, k.at, k.n);
     if (!p) {
       struct trace* t = new_trace(c, in, nin);
@@ -298,8 +299,8 @@ static struct trace* find_trace(struct compiled* c, struct array* const* in, int
 
 /* ---- plans ----------------------------------------------------------------------------------- */
 
-static struct program* make_plan(struct trace* t, const struct leaf* inputs) {
-  struct plan_options options = {.fuse = t->fuse, .backend = &rpi_cpu};
+static struct program* make_plan(struct trace* t, const struct leaf* inputs, bool* is_spread) {
+  struct plan_options options = {.fuse = t->fuse, .backend = &rpi_cpu, .is_spread = is_spread};
   struct constants* k = t->constants;
   struct leaf* leaf = rpi_alloc(sizeof *leaf * (size_t)(t->nin + k->n) + 1);
   if (!leaf) {
@@ -325,15 +326,16 @@ static struct program* make_plan(struct trace* t, const struct leaf* inputs) {
   return p;
 }
 
-/* The plan for these input layouts, with a reference; NULL after raising. */
-static struct program* find_plan(struct trace* t, const struct leaf* inputs, bool* is_row_major) {
+/* The plan for these input layouts, with a reference; NULL after raising, or with *is_spread. */
+static struct program* find_plan(struct trace* t, const struct leaf* inputs, bool* is_row_major,
+                                 bool* is_spread) {
   struct key k;
   key_begin(&k);
   struct payload* p = NULL;
   if (sign_layout(&k, inputs, t->nin, is_row_major) == 0) {
     p = rpi_cache_get(&t->plans, k.at, k.n);
     if (!p) {
-      struct program* made = make_plan(t, inputs);
+      struct program* made = make_plan(t, inputs, is_spread);
       if (made) {
         rpi_cache_put(&t->plans, k.at, k.n, &made->base, &p);
         rpi_payload_release(&made->base);
@@ -364,7 +366,7 @@ static int plan_call(struct program** out, struct payload* callee, const struct 
   if (!leaf) return rpi_fail_memory("a plan", 0);
   for (int i = 0; i < nin; i++)
     leaf[i] = (struct leaf){in[i].shape, in[i].stride, in[i].dtype, in[i].ndim};
-  *out = find_plan(r->trace, leaf, &dense);
+  *out = find_plan(r->trace, leaf, &dense, NULL);
   rpi_free(leaf);
   return *out ? 0 : rpi_error_code();
 }
@@ -376,7 +378,8 @@ const struct plan_options* rpi_eager_options(void) {
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static struct replay* new_replay(struct trace* t, struct array* const* in, int64_t nin) {
+static struct replay* new_replay(struct trace* t, struct array* const* in, int64_t nin,
+                                 bool* is_spread) {
   struct replay* r = new_object(sizeof *r, destroy_replay);
   if (!r) return NULL;
   r->trace = retain(t);
@@ -385,7 +388,7 @@ static struct replay* new_replay(struct trace* t, struct array* const* in, int64
   if (leaf) {
     for (int64_t i = 0; i < nin; i++)
       leaf[i] = (struct leaf){in[i]->shape, in[i]->stride, in[i]->dtype, in[i]->ndim};
-    r->program = find_plan(t, leaf, &r->is_row_major);
+    r->program = find_plan(t, leaf, &r->is_row_major, is_spread);
     if (leaf != stack) rpi_free(leaf);
   } else {
     rpi_fail_memory("a call", 0);
@@ -396,9 +399,10 @@ static struct replay* new_replay(struct trace* t, struct array* const* in, int64
 }
 
 /* One lazy node whose outputs have the shapes of the plan. */
-static int build_call(struct trace* t, struct results* out, struct array* const* in, int64_t nin) {
-  struct replay* r = new_replay(t, in, nin);
-  if (!r) return rpi_error_code();
+static int build_call(struct trace* t, struct results* out, struct array* const* in, int64_t nin,
+                      bool* is_spread) {
+  struct replay* r = new_replay(t, in, nin, is_spread);
+  if (!r) return *is_spread ? RP_ERR_SHAPE : rpi_error_code();
   const struct program* p = r->program; /* the node keeps it */
   struct results made;
   int rc = rpi_results_new(&made, p->noutputs);
@@ -428,16 +432,25 @@ static bool any_tracer(struct array* const* in, int64_t n) {
   return false;
 }
 
+static int call_traced_once(struct compiled* c, bool shapeless, struct results* out,
+                            struct array* const* in, int64_t nin, bool* is_spread) {
+  struct trace* t = find_trace(c, shapeless, in, nin);
+  if (!t) return rpi_error_code();
+  int rc = build_call(t, out, in, nin, is_spread);
+  rpi_payload_release(&t->base);
+  return rc;
+}
+
 static int call_compiled(struct closure* base, struct results* out, struct array* const* in,
                          int64_t nin) {
   struct compiled* c = (struct compiled*)base;
   if (rpi_compile_mode() == RPI_COMPILE_DISABLED || rpi_trace_depth() > 0 || any_tracer(in, nin))
     return c->inner->call(c->inner, out, in, nin);
-  struct trace* t = find_trace(c, in, nin);
-  if (!t) return rpi_error_code();
+  bool is_spread = false;
   atomic_fetch_add_explicit(&c->counters->replays, 1, memory_order_relaxed);
-  int rc = build_call(t, out, in, nin);
-  rpi_payload_release(&t->base);
+  int rc = call_traced_once(c, c->shapeless, out, in, nin, &is_spread);
+  /* Broadcasting would hide that the host has read a size: these shapes get a trace of their own. */
+  if (is_spread) rc = call_traced_once(c, false, out, in, nin, &is_spread);
   return rc;
 }
 

@@ -26,7 +26,8 @@ typedef enum mlx_compile_mode_ {
 /* A closure that computes what `fun` does. The first call at a signature calls `fun` with stand-ins
  * for its inputs and keeps the graph; later calls replay that, with the same bits as an uncompiled
  * call. A signature is the number, dtypes and shapes of the inputs; when `shapeless`, it is the
- * number, dtypes and ranks, and one trace serves all sizes. Reading a value that depends on an
+ * number, dtypes and ranks, and one trace serves all sizes (but for shapes at which broadcasting
+ * would hide a size that `fun` has read: those are traced again). Reading a value that depends on an
  * input while tracing is RP_ERR_TRACE. A failed trace is not kept. `*res` shares `fun`. */
 int mlx_compile(mlx_closure* res, const mlx_closure fun, bool shapeless);
 
