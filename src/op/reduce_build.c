@@ -78,6 +78,8 @@ static struct array* exp_less_max(struct build* b, struct array* x, const int* a
 static struct array* complex_logsumexp(struct build* b, struct array* x, const int* axes, int n,
                                        bool keepdims) {
   struct array* top;
+  if (rpi_shape_size(x->shape, x->ndim) == 0) /* has no maximum; log 0 */
+    return rpi_unary(b, RPI_OP_log, reduce_axes(b, RPI_OP_sum, x, axes, n, keepdims));
   struct array* sum = reduce_axes(b, RPI_OP_sum, exp_less_max(b, x, axes, n, &top), axes, n, true);
   struct array* y = rpi_op2(b, RPI_OP_add, rpi_unary(b, RPI_OP_log, sum), top);
   struct array* in[] = {rpi_unary(b, RPI_OP_isinf, top), top, y};

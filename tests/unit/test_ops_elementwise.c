@@ -296,6 +296,13 @@ static void logcumsumexp_takes_complex_numbers_both_ways(void** state) {
   mlx_array_free(x);
 }
 
+static void logsumexp_of_nothing_is_minus_infinity_for_complex_numbers_too(void** state) {
+  mlx_array x = mlx_array_new_data(NULL, (int[]){2, 0}, 2, MLX_COMPLEX64), r = mlx_array_new();
+  assert_int_equal(mlx_logsumexp_axis(&r, x, 1, false, cpu), 0);
+  expect_complex(r, 2, (float[]){-INFINITY, 0, -INFINITY, 0}, 0);
+  mlx_array_free(x);
+}
+
 static void closeness_respects_infinities_nan_and_unsigned_numbers(void** state) {
   EXPECT(is_close(ARRAY(MLX_FLOAT32, 1, 1, INFINITY, INFINITY, 1, NAN),
                   ARRAY(MLX_FLOAT32, 1.000001, 1.1, INFINITY, -INFINITY, INFINITY, NAN), false),
@@ -349,6 +356,7 @@ int main(void) {
       TEST(only_real_infinities_of_complex_numbers_have_a_sign),
       TEST(logaddexp_takes_complex_numbers),
       TEST(logcumsumexp_takes_complex_numbers_both_ways),
+      TEST(logsumexp_of_nothing_is_minus_infinity_for_complex_numbers_too),
       TEST(closeness_respects_infinities_nan_and_unsigned_numbers),
       TEST(array_equal_compares_shapes_and_elements),
       TEST(views_of_any_strides_are_read_where_they_lie),
