@@ -89,6 +89,9 @@ int main(int argc, char** argv) {
   quantized(1, 576, 1536, 4);
   quantized(1, 49152, 576, 8);
   quantized(2, 3072, 576, 4);
+  quantized(4, 3072, 576, 4);
+  quantized(8, 3072, 576, 4);
+  quantized(1, 3072, 576, 6);
   quantized(512, 3072, 576, 4);
   return 0;
 }

@@ -156,6 +156,93 @@ static void integers_wrap_and_doubles_keep_their_precision(void** state) {
   assert_true(sum == 1 + 1e-12);
 }
 
+/* Odd strides, so that every operand is packed or copied; column j of B starts at 2 j. */
+enum { WIDE_K = 19 };
+static struct rpi_gemm wide_product(int dtype, int64_t m, int64_t n, const void* a, const void* b,
+                                    void* out) {
+  return (struct rpi_gemm){.dtype = dtype, .m = m, .n = n, .k = WIDE_K, .a = a, .a_row = WIDE_K,
+                           .a_col = 1, .b = b, .b_row = 2 * n, .b_col = 2, .c = a, .c_row = 1,
+                           .c_col = 0, .out = out, .ldo = n, .alpha = 0.5, .beta = 3};
+}
+
+static void check_doubles(void) {
+  for (int64_t m = 1; m < 7; m++)
+    for (int64_t n = 1; n < 40; n += 6) {
+      double a[6 * WIDE_K], b[2 * WIDE_K * 40], out[6 * 40];
+      for (int64_t i = 0; i < m * WIDE_K; i++) a[i] = noise() / 3.0;
+      for (int64_t i = 0; i < 2 * WIDE_K * n; i++) b[i] = noise() / 7.0;
+      struct rpi_gemm g = wide_product(RPI_FLOAT64, m, n, a, b, out);
+      assert_int_equal(rpi_gemm(&g), 0);
+      for (int64_t i = 0; i < m * n; i++) {
+        double sum = 0;
+        for (int k = 0; k < WIDE_K; k++)
+          sum = fma(a[i / n * WIDE_K + k], b[2 * (k * n + i % n)], sum);
+        sum = fma(3, a[i / n], 0.5 * sum);
+        assert_memory_equal(&sum, &out[i], sizeof sum);
+      }
+    }
+}
+
+static void check_complex(void) {
+  for (int64_t m = 1; m < 7; m++)
+    for (int64_t n = 1; n < 40; n += 6) {
+      struct rpi_c64 a[6 * WIDE_K], b[2 * WIDE_K * 40], out[6 * 40];
+      for (int64_t i = 0; i < m * WIDE_K; i++) a[i] = (struct rpi_c64){noise(), noise()};
+      for (int64_t i = 0; i < 2 * WIDE_K * n; i++) b[i] = (struct rpi_c64){noise(), noise()};
+      struct rpi_gemm g = wide_product(RPI_COMPLEX64, m, n, a, b, out);
+      assert_int_equal(rpi_gemm(&g), 0);
+      for (int64_t i = 0; i < m * n; i++) {
+        struct rpi_c64 sum = {0, 0}, c = a[i / n];
+        for (int k = 0; k < WIDE_K; k++) {
+          struct rpi_c64 x = a[i / n * WIDE_K + k], y = b[2 * (k * n + i % n)];
+          sum.re = fmaf(-x.im, y.im, fmaf(x.re, y.re, sum.re));
+          sum.im = fmaf(x.im, y.re, fmaf(x.re, y.im, sum.im));
+        }
+        sum = (struct rpi_c64){fmaf(3, c.re, 0.5f * sum.re), fmaf(3, c.im, 0.5f * sum.im)};
+        assert_memory_equal(&sum, &out[i], sizeof sum);
+      }
+    }
+}
+
+static void doubles_and_complex_numbers_follow_the_stated_chain(void** state) {
+  (void)state;
+  for_every_isa(check_doubles);
+  for_every_isa(check_complex);
+}
+
+/* Weights read as rows (a transposed B), by few rows and by many. */
+static void check_halves(void) {
+  static const int64_t rows[] = {1, 2, 3, 4, 5, 8, 9, 30};
+  enum { N = 67, K = 75 };
+  for (int t = 0; t < 16; t++) {
+    int64_t m = rows[t / 2];
+    int dtype = t % 2 ? RPI_FLOAT16 : RPI_BFLOAT16;
+    uint16_t a[30 * K], b[N * K], out[30 * N];
+    float wide_a[30 * K], wide_b[N * K];
+    for (int i = 0; i < 30 * K + N * K; i++) {
+      float x = noise();
+      uint16_t h = dtype == RPI_FLOAT16 ? rp_f32_to_f16(x) : rp_f32_to_bf16(x);
+      *(i < 30 * K ? &a[i] : &b[i - 30 * K]) = h;
+      *(i < 30 * K ? &wide_a[i] : &wide_b[i - 30 * K]) =
+          dtype == RPI_FLOAT16 ? rp_f16_to_f32(h) : rp_bf16_to_f32(h);
+    }
+    struct rpi_gemm g = {.dtype = dtype, .m = m, .n = N, .k = K, .a = a, .a_row = K, .a_col = 1,
+                         .b = b, .b_row = 1, .b_col = K, .out = out, .ldo = N};
+    struct rpi_gemm wide = g;
+    wide.a = wide_a, wide.b = wide_b;
+    assert_int_equal(rpi_gemm(&g), 0);
+    for (int64_t i = 0; i < m * N; i++) {
+      float sum = chain(&wide, i / N, i % N);
+      assert_int_equal(out[i], dtype == RPI_FLOAT16 ? rp_f32_to_f16(sum) : rp_f32_to_bf16(sum));
+    }
+  }
+}
+
+static void half_formats_are_summed_in_float32_and_rounded_once(void** state) {
+  (void)state;
+  for_every_isa(check_halves);
+}
+
 /* ---- quantized ------------------------------------------------------------------------------- */
 
 struct quantized {
@@ -206,7 +293,7 @@ static void check_quantized(int64_t m, int64_t rows, int64_t cols, int bits, int
 static void check_quantized_shapes(void) {
   static const int bits[] = {2, 3, 4, 5, 6, 8};
   for (int i = 0; i < 6; i++)
-    for (int m = 1; m <= 5; m++) {
+    for (int m = 1; m <= 9; m += m < 5 ? 1 : 2) {
       check_quantized(m, 33, 64, bits[i], 32, true);
       check_quantized(m, 5, 384, bits[i], 128, true);
       check_quantized(m, 40, 64, bits[i], 64, false);
@@ -275,6 +362,8 @@ int main(void) {
       cmocka_unit_test(addmm_scales_the_unrounded_sum),
       cmocka_unit_test(no_terms_give_zeros),
       cmocka_unit_test(integers_wrap_and_doubles_keep_their_precision),
+      cmocka_unit_test(doubles_and_complex_numbers_follow_the_stated_chain),
+      cmocka_unit_test(half_formats_are_summed_in_float32_and_rounded_once),
       cmocka_unit_test(quantized_products_equal_dense_ones_of_the_same_weights),
       cmocka_unit_test(a_row_is_the_same_alone_and_in_a_batch),
       cmocka_unit_test(few_rows_of_weights_are_right),
