@@ -1,6 +1,6 @@
 /* Matrix products: which path a product takes. All paths do the same chain for every element.
  *
- * Small float32 products and those with one or two rows run on the operands where they lie. Others are
+ * Products with few rows read B where it lies; small ones copy their operands to the stack. Others are
  * packed: A into panels of a few rows, B panel by panel by the thread that uses it. */
 #include "backend/cpu/gemm.h"
 

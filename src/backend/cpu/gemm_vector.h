@@ -1,5 +1,5 @@
-/* Vectors of VL floats in the instruction set GEMM_ISA (0: plain C, 2, 512), for the kernels that are built once
- * per instruction set. MR rows by NV vectors are the register tile of the product. */
+/* Vectors of VL floats in the instruction set GEMM_ISA (0: plain C, 2, 512), for the kernels that are
+ * built once per instruction set. MR rows by NV vectors are the register tile of the product. */
 #ifndef RPI_BACKEND_CPU_GEMM_VECTOR_H
 #define RPI_BACKEND_CPU_GEMM_VECTOR_H
 

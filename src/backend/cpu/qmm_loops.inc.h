@@ -1,7 +1,7 @@
 /* Kernels on packed weights, once per instruction set: included by gemm_loops.inc.h.
  *
- * VL rows of W are read as words and transposed in registers, so that a vector holds the same word of VL rows,
- * then the same value of VL rows, and each lane follows the chain of its own output. */
+ * VL rows of W are read as words and transposed in registers, so that a vector holds the same word of
+ * VL rows, then the same value of VL rows, and each lane follows the chain of its own output. */
 
 #define VALUE_MASK(bits) ((1 << (bits)) - 1)
 
