@@ -42,10 +42,18 @@ static int by_creation(const void* a, const void* b) {
   return x < y ? -1 : x > y;
 }
 
+/* A walk from the end of a chain finds it backwards: turning that round is most of the sorting there is. */
 static void sort_nodes(struct walk* w) {
-  for (int64_t i = 1; i < w->nodes.n; i++)
-    if (w->nodes.at[i - 1]->seq > w->nodes.at[i]->seq) {
-      qsort(w->nodes.at, (size_t)w->nodes.n, sizeof *w->nodes.at, by_creation);
+  struct node** at = w->nodes.at;
+  int64_t n = w->nodes.n;
+  for (int64_t i = 0; i < n / 2; i++) {
+    struct node* last = at[n - 1 - i];
+    at[n - 1 - i] = at[i];
+    at[i] = last;
+  }
+  for (int64_t i = 1; i < n; i++)
+    if (at[i - 1]->seq > at[i]->seq) {
+      qsort(at, (size_t)n, sizeof *at, by_creation);
       return;
     }
 }
