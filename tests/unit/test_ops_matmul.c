@@ -180,11 +180,14 @@ static void sums_over_other_axes(void** state) {
   assert_int_equal(mlx_tensordot_axis(&y, a, c, 1, cpu), 0);
   expect(y, INTS(2, 2, 2), (float[]){20, 23, 26, 29, 56, 68, 80, 92});
   y = mlx_array_new();
-  assert_int_equal(mlx_kron(&y, make(INTS(1, 2), index_of), make(INTS(2), one), cpu), 0);
+  mlx_array row = make(INTS(1, 2), index_of), two = make(INTS(2), one);
+  mlx_array pair = make(INTS(2), index_of), three = make(INTS(3), index_of);
+  assert_int_equal(mlx_kron(&y, row, two, cpu), 0);
   expect(y, INTS(1, 4), (float[]){0, 0, 1, 1});
   y = mlx_array_new();
-  assert_int_equal(mlx_outer(&y, make(INTS(2), index_of), make(INTS(3), index_of), cpu), 0);
+  assert_int_equal(mlx_outer(&y, pair, three, cpu), 0);
   expect(y, INTS(2, 3), (float[]){0, 0, 0, 0, 1, 2});
+  mlx_array_free(row), mlx_array_free(two), mlx_array_free(pair), mlx_array_free(three);
   mlx_array_free(a);
   mlx_array_free(b);
   mlx_array_free(c);

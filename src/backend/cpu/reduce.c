@@ -225,13 +225,14 @@ static void reduce_columns(struct reduction* r, int64_t unit) {
   int64_t columns = left < r->width ? left : r->width, lanes = rpi_lanes_used(n);
   const char* src = locate(r, unit / r->chunks / r->blocks, &out);
   struct block b = {.columns = columns};
-  b.acc = rpi_alloc((size_t)(columns * ((lanes + 4) * r->item + 4 * r->in_item)));
+  int64_t sums = (columns * (lanes + 4) * r->item + 15) / 16 * 16; /* raw needs its own alignment */
+  b.acc = rpi_alloc((size_t)(sums + 4 * columns * r->in_item));
   if (!b.acc) {
     atomic_store(&r->failed, 1);
     return;
   }
   b.buf = b.acc + lanes * columns * r->item;
-  b.raw = b.buf + 4 * columns * r->item;
+  b.raw = b.acc + sums;
   rpi_fill(b.acc, &r->f->identity, r->item, lanes * columns);
   add_rows(r, &b, src + start * r->column.in, chunk * RPI_REDUCE_CHUNK, n);
   for (int64_t w = lanes / 2; w > 0; w /= 2)
