@@ -55,7 +55,7 @@ $(BUILD)/libmlxc.so: $(OBJ)
 
 $(BUILD)/reprise: $(CLI_OBJ) $(LM_OBJ) $(BUILD)/libmlxc.so
 	@$(if $(V),,echo "LD $@")
-	$(Q)$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN' $(LIBS) $(LM_LIBS)
+	$(Q)$(CC) $(ALLFLAGS) $(CLI_OBJ) $(LM_OBJ) -o $@ -L$(BUILD) -lmlxc '-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib' $(LIBS) $(LM_LIBS)
 
 # Unit tests see the internals: they link the objects, not the shared library.
 # An archive, so that the tests of the text side link without the engine.
