@@ -105,7 +105,7 @@ test: tests ## run the unit tests (SAN=address,undefined or SAN=thread for a san
 	tests/run $(TESTS)
 
 # Threads alone: ThreadSanitizer makes every test ten times slower.
-THREAD_TESTS := test_threads test_base_thread test_api_vector test_api_error
+THREAD_TESTS := test_threads test_cases_ffi test_base_thread test_api_vector test_api_error
 test-threads: ## run the tests of threads under ThreadSanitizer
 	$(MAKE) SAN=thread CFLAGS="-O1 -g" TESTS="$(THREAD_TESTS:%=build-thread/tests/%)" test
 

@@ -3,7 +3,6 @@
 #define RPI_BASE_ATTR_H
 
 #define RPI_PRINTF(fmt, first) __attribute__((format(printf, fmt, first)))
-#define RPI_EXPORT __attribute__((visibility("default")))
 #define RPI_UNUSED __attribute__((unused))
 #define RPI_CONSTRUCTOR __attribute__((constructor))
 #define RPI_NOINLINE __attribute__((noinline))
