@@ -148,6 +148,8 @@ def check_stop_and_json():
 
 
 def check_streams():
+    # A shell starts background jobs with SIGINT ignored, which children inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     child = subprocess.Popen([REPRISE, "generate", "--raw", "--max-tokens", "4000", "Once upon a time"],
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     child.stdout.read(8)

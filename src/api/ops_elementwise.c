@@ -19,15 +19,8 @@
     struct array *x = rpi_arg(&g, a), *y = rpi_arg(&g, b);                                      \
     return rpi_finish(&g, res, rpi_binary(&g, RPI_OP_##name, x, y));                            \
   }
-#define VIEW(name, inputs, rule, view)
-#define PRIM(name, min, max, outputs, flags, rule)
-#define ELEMX(name, inputs)
-#define ELEM(name, inputs, take, give, expr) DEFINE_##inputs(name)
+#define ELEM(name, inputs, take, give, expr, ...) DEFINE_##inputs(name)
 #include "op/ops.def"
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 
 static struct array* op1(struct build* b, int op, struct array* x) { return rpi_unary(b, op, x); }
 

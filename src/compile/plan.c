@@ -268,9 +268,22 @@ static int emit_call(struct planner* pl, const struct gnode* n) {
   return rc;
 }
 
+/* An ALIAS row whose output is its input. */
+static bool emit_alias(struct planner* pl, const struct gnode* n) {
+  const struct pvalue* from = &pl->value[n->in[0]];
+  struct pvalue* to = &pl->value[n->out];
+  if (!(rpi_ops[n->op].flags & RPI_ALIAS)) return false;
+  if (!rpi_shape_equal(from->view.shape, from->view.ndim, to->view.shape, to->view.ndim)) return false;
+  to->view = from->view;
+  to->storage = from->storage;
+  to->offset = from->offset;
+  return true;
+}
+
 static int emit_node(struct planner* pl, int k) {
   const struct gnode* n = &pl->g->node[k];
   if (n->op == RPI_OP_call) return emit_call(pl, n);
+  if (emit_alias(pl, n)) return 0;
   switch (rpi_ops[n->op].kind) {
     case RPI_VIEW: return emit_view(pl, n);
     case RPI_PRIM: return emit_kernel(pl, n);

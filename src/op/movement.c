@@ -97,6 +97,16 @@ int rpi_rule_reshape(struct rule* r) {
   return rc ? rc : rpi_shape_check(&r->out[0].shape, r->name);
 }
 
+int rpi_rule_reshape_like(struct rule* r) {
+  const struct operand *x = &r->in[0], *y = &r->in[1];
+  char from[TEXT], to[TEXT];
+  rpi_rule_set_like(r, 1, x->dtype);
+  if (rpi_shape_size(x->shape, x->ndim) == rpi_shape_size(y->shape, y->ndim)) return 0;
+  return rpi_fail(RP_ERR_SHAPE, "[%s] Shape %s does not hold as many elements as %s.", r->name,
+                  rpi_shape_text(from, sizeof from, x->shape, x->ndim),
+                  rpi_shape_text(to, sizeof to, y->shape, y->ndim));
+}
+
 int rpi_rule_flatten(struct rule* r) {
   const struct operand* x = &r->in[0];
   int rc = check_words(r, 2);
@@ -232,6 +242,16 @@ int rpi_rule_broadcast_to(struct rule* r) {
 
 int rpi_rule_broadcast_like(struct rule* r) {
   return stretch(r, r->in[1].shape, r->in[1].ndim);
+}
+
+int rpi_rule_broadcast_front(struct rule* r) {
+  const struct operand *x = &r->in[0], *y = &r->in[1];
+  int dim[RPI_MAX_NDIM];
+  if (x->ndim < 1 || y->ndim < 1)
+    return rpi_fail(RP_ERR_SHAPE, "[%s] A 0-d array has no first axis.", r->name);
+  memcpy(dim, x->shape, sizeof *dim * (size_t)x->ndim);
+  dim[0] = y->shape[0];
+  return stretch(r, dim, x->ndim);
 }
 
 /* attr[0] trailing axes of both inputs take no part; the result keeps those of input 0. */

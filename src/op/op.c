@@ -3,22 +3,18 @@
 
 #include "base/err.h"
 
-enum { INPLACE = RPI_INPLACE };
+enum { INPLACE = RPI_INPLACE, ALIAS = RPI_ALIAS };
 
 const struct op_def rpi_ops[RPI_OP_COUNT] = {
-#define ELEM(name, inputs, take, give, expr) \
+#define ELEM(name, inputs, take, give, expr, ...) \
   {#name, RPI_ELEM, 0, RPI_TAKE_##take, RPI_GIVE_##give, inputs, inputs, 1, rpi_rule_elem, NULL},
-#define ELEMX(name, inputs) \
+#define ELEMX(name, inputs, ...) \
   {#name, RPI_ELEM, 0, 0, 0, inputs, inputs, 1, rpi_rule_##name, NULL},
-#define VIEW(name, inputs, shape_rule, view_fn)       \
+#define VIEW(name, inputs, shape_rule, view_fn, ...)       \
   {#name, RPI_VIEW, 0, 0, 0, inputs, inputs, 1, rpi_rule_##shape_rule, rpi_view_##view_fn},
-#define PRIM(name, min, max, outputs, flags, shape_rule) \
+#define PRIM(name, min, max, outputs, flags, shape_rule, ...) \
   {#name, RPI_PRIM, flags, 0, 0, min, max, outputs, rpi_rule_##shape_rule, NULL},
 #include "op/ops.def"
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 };
 
 int rpi_rule_run(struct rule* r) {

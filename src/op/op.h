@@ -13,20 +13,16 @@
 #include "core/shape.h"
 
 enum rpi_op {
-#define ELEM(name, inputs, take, give, expr) RPI_OP_##name,
-#define ELEMX(name, inputs) RPI_OP_##name,
-#define VIEW(name, inputs, rule, view) RPI_OP_##name,
-#define PRIM(name, min, max, outputs, flags, rule) RPI_OP_##name,
+#define ELEM(name, inputs, take, give, expr, ...) RPI_OP_##name,
+#define ELEMX(name, inputs, ...) RPI_OP_##name,
+#define VIEW(name, inputs, rule, view, ...) RPI_OP_##name,
+#define PRIM(name, min, max, outputs, flags, rule, ...) RPI_OP_##name,
 #include "op/ops.def"
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
   RPI_OP_COUNT
 };
 
 enum rpi_op_kind { RPI_ELEM, RPI_VIEW, RPI_PRIM };
-enum rpi_op_flag { RPI_INPLACE = 1 };
+enum rpi_op_flag { RPI_INPLACE = 1, RPI_ALIAS = 2 };
 enum rpi_take { RPI_TAKE_FLOAT, RPI_TAKE_FLOATC, RPI_TAKE_REAL, RPI_TAKE_ANY, RPI_TAKE_NUM,
                 RPI_TAKE_INT, RPI_TAKE_LOGIC };
 enum rpi_give { RPI_GIVE_SAME, RPI_GIVE_BOOL, RPI_GIVE_PART };
@@ -76,17 +72,12 @@ struct op_def {
 
 extern const struct op_def rpi_ops[RPI_OP_COUNT];
 
-#define VIEW(name, inputs, shape_rule, view_fn)  \
+#define VIEW(name, inputs, shape_rule, view_fn, ...)  \
   int rpi_rule_##shape_rule(struct rule* r); \
   int rpi_view_##view_fn(struct view_rule* v);
-#define PRIM(name, min, max, outputs, flags, shape_rule) int rpi_rule_##shape_rule(struct rule* r);
-#define ELEM(name, inputs, take, give, expr)
-#define ELEMX(name, inputs) int rpi_rule_##name(struct rule* r);
+#define PRIM(name, min, max, outputs, flags, shape_rule, ...) int rpi_rule_##shape_rule(struct rule* r);
+#define ELEMX(name, inputs, ...) int rpi_rule_##name(struct rule* r);
 #include "op/ops.def"
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 int rpi_rule_elem(struct rule* r); /* every ELEM row */
 
 /* Run a row's rule after checking the number of inputs. */

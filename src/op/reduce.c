@@ -39,6 +39,23 @@ static int reduce_shape(struct rule* r, int dtype) {
 
 int rpi_rule_sum(struct rule* r) { return reduce_shape(r, rpi_dtype_accumulate(r->in[0].dtype)); }
 
+/* x is the second input's broadcast; the result has that one's shape. */
+int rpi_rule_sum_like(struct rule* r) {
+  const struct operand *x = &r->in[0], *y = &r->in[1];
+  bool fits = y->ndim <= x->ndim && rpi_dtype_is_inexact(x->dtype);
+  for (int i = 1; i <= y->ndim && fits; i++) {
+    int n = y->shape[y->ndim - i];
+    fits = n == 1 || n == x->shape[x->ndim - i];
+  }
+  rpi_rule_set_like(r, 1, x->dtype);
+  if (fits) return 0;
+  char from[256], to[256];
+  return rpi_fail(RP_ERR_SHAPE, "[%s] %s of shape %s is not a broadcast of shape %s.", r->name,
+                  rpi_dtype_names[x->dtype],
+                  rpi_shape_text(from, sizeof from, x->shape, x->ndim),
+                  rpi_shape_text(to, sizeof to, y->shape, y->ndim));
+}
+
 static int refuse_empty(const struct rule* r) {
   for (int i = 1; i < r->nattr; i++)
     if (r->in[0].shape[r->attr[i]] == 0) {

@@ -18,10 +18,7 @@
 #define REF_MEM_PART REF_PART
 
 /* One function per dtype, a case per row: 0, or 1 if the row does not take it. */
-#define VIEW(name, inputs, rule, view)
-#define PRIM(name, min, max, outputs, flags, rule)
-#define ELEMX(name, inputs)
-#define ELEM(name, inputs, take, give, expr) \
+#define REF_ROW(name, inputs, take, give, expr, ...) \
   REF_CAT(REF_IF_, REF_CAT(REF_HAS_, take))( \
       case RPI_OP_##name: { REF_MEM_##give r = (expr); memcpy(out, &r, sizeof r); return 0; })
 #define REF_BODY(T)                                    \
@@ -43,6 +40,7 @@
 static int ref_f32(int op, void* out, const void* px, const void* py) {
   REF_BODY(float)
   switch (op) {
+#define ELEM REF_ROW
 #include "op/ops.def"
     default: return 1;
   }
@@ -54,6 +52,7 @@ static int ref_f32(int op, void* out, const void* px, const void* py) {
 static int ref_f64(int op, void* out, const void* px, const void* py) {
   REF_BODY(double)
   switch (op) {
+#define ELEM REF_ROW
 #include "op/ops.def"
     default: return 1;
   }
@@ -69,6 +68,7 @@ static int ref_f64(int op, void* out, const void* px, const void* py) {
 static int ref_c64(int op, void* out, const void* px, const void* py) {
   REF_BODY(struct rp_c64)
   switch (op) {
+#define ELEM REF_ROW
 #include "op/ops.def"
     default: return 1;
   }
@@ -92,41 +92,49 @@ static int ref_c64(int op, void* out, const void* px, const void* py) {
     }
 #define REF_MEM uint8_t
 REF_INTEGER(u8, uint8_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
 #define REF_MEM uint16_t
 REF_INTEGER(u16, uint16_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
 #define REF_MEM uint32_t
 REF_INTEGER(u32, uint32_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
 #define REF_MEM uint64_t
 REF_INTEGER(u64, uint64_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
 #define REF_MEM int8_t
 REF_INTEGER(i8, int8_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
 #define REF_MEM int16_t
 REF_INTEGER(i16, int16_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
 #define REF_MEM int32_t
 REF_INTEGER(i32, int32_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
 #define REF_MEM int64_t
 REF_INTEGER(i64, int64_t)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
@@ -136,13 +144,10 @@ REF_END
 #define REF_HAS_LOGIC 1
 #define REF_MEM uint8_t
 REF_INTEGER(bool, bool)
+#define ELEM REF_ROW
 #include "op/ops.def"
 REF_END
 #undef REF_MEM
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 
 static inline float ref_widen(int dtype, const void* p) {
   uint16_t h;

@@ -24,16 +24,9 @@ static const struct row {
   const char* name;
   int inputs, take, give;
 } rows[RPI_ELEM_ROWS] = {
-#define VIEW(name, inputs, rule, view)
-#define PRIM(name, min, max, outputs, flags, rule)
-#define ELEMX(name, inputs)
-#define ELEM(name, inputs, take, give, expr) \
+#define ELEM(name, inputs, take, give, expr, ...) \
   [RPI_OP_##name] = {#name, inputs, RPI_TAKE_##take, RPI_GIVE_##give},
 #include "op/ops.def"
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 };
 
 static bool row_takes(int op, int dtype) {

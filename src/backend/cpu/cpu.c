@@ -11,10 +11,7 @@ const struct backend rpi_cpu = {
     .name = "cpu",
     .kernel =
         {
-#define ELEM(name, inputs, take, give, expr)
-#define ELEMX(name, inputs)
-#define VIEW(name, inputs, rule, view)
-#define PRIM(name, min, max, outputs, flags, rule) [RPI_OP_##name] = rpi_cpu_##name,
+#define PRIM(name, min, max, outputs, flags, rule, ...) [RPI_OP_##name] = rpi_cpu_##name,
 #include "op/ops.def"
         },
     .elem_prepare = rpi_cpu_elem_prepare,

@@ -4,14 +4,7 @@
 
 #include "backend/backend.h"
 
-#define ELEM(name, inputs, take, give, expr)
-#define ELEMX(name, inputs)
-#define VIEW(name, inputs, rule, view)
-#define PRIM(name, min, max, outputs, flags, rule) int rpi_cpu_##name(const struct call* c);
+#define PRIM(name, min, max, outputs, flags, rule, ...) int rpi_cpu_##name(const struct call* c);
 #include "op/ops.def"
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 
 #endif

@@ -52,30 +52,24 @@
     }                                                                             \
   }
 
-#define VIEW(name, inputs, rule, view)
-#define PRIM(name, min, max, outputs, flags, rule)
-#define ELEMX(name, inputs) ELEM_CAT(ELEM_ROW_, name)
+#define ELEMX(name, inputs, ...) ELEM_CAT(ELEM_ROW_, name)
 #define ELEM_ROW_astype
 #define ELEM_ROW_select
 
-#define ELEM(name, inputs, take, give, expr) \
+#define ELEM(name, inputs, take, give, expr, ...) \
   ELEM_CAT(ELEM_IF_, ELEM_HAS_##take)(ELEM_DEFINE(name, inputs, give, expr))
 #define ELEM_ROW_round ELEM_DEFINE(round, 1, SAME, rp_round(x))
 #include "op/ops.def"
-#undef ELEM
 #undef ELEM_ROW_round
 
-#define ELEM(name, inputs, take, give, expr) \
+#define ELEM(name, inputs, take, give, expr, ...) \
   ELEM_CAT(ELEM_IF_, ELEM_HAS_##take)([RPI_OP_##name] = ELEM_NAME(name), )
+#define ELEMX(name, inputs, ...) ELEM_CAT(ELEM_ROW_, name)
 #define ELEM_ROW_round [RPI_OP_round] = ELEM_NAME(round),
 const rpi_elem_fn ELEM_TABLE[RPI_ELEM_ROWS] = {
 #include "op/ops.def"
 };
-#undef ELEM
 #undef ELEM_ROW_round
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 #undef ELEM_ROW_astype
 #undef ELEM_ROW_select
 #undef ELEM_DEFINE

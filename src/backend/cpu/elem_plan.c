@@ -34,15 +34,9 @@ static const uint8_t row_work[RPI_ELEM_ROWS] = {
 #define WORK_NUM 1
 #define WORK_INT 1
 #define WORK_LOGIC 1
-#define VIEW(name, inputs, rule, view)
-#define PRIM(name, min, max, outputs, flags, rule)
-#define ELEMX(name, inputs) [RPI_OP_##name] = 1,
-#define ELEM(name, inputs, take, give, expr) [RPI_OP_##name] = WORK_##take,
+#define ELEMX(name, inputs, ...) [RPI_OP_##name] = 1,
+#define ELEM(name, inputs, take, give, expr, ...) [RPI_OP_##name] = WORK_##take,
 #include "op/ops.def"
-#undef ELEM
-#undef ELEMX
-#undef VIEW
-#undef PRIM
 };
 
 static int64_t step_work(const struct elem_step* s) {

@@ -377,6 +377,21 @@ static int extremum_dtype(int in) {
 int rpi_cpu_sum(const struct call* c) {
   return reduce(c, RPI_COMBINE_SUM, sum_dtype(c->in[0].dtype), false);
 }
+
+/* A sum over the axes that the second input has not, or has with extent 1. */
+int rpi_cpu_sum_like(const struct call* c) {
+  const struct view *x = &c->in[0], *y = &c->in[1];
+  int64_t attr[1 + RPI_MAX_NDIM] = {true};
+  struct call sum = *c;
+  sum.attr = attr;
+  sum.nattr = 1;
+  for (int i = 0; i < x->ndim; i++) {
+    int k = i - (x->ndim - y->ndim);
+    if (k < 0 || (y->shape[k] == 1 && x->shape[i] != 1)) attr[sum.nattr++] = i;
+  }
+  return rpi_cpu_sum(&sum);
+}
+
 int rpi_cpu_prod(const struct call* c) {
   return reduce(c, RPI_COMBINE_PROD, sum_dtype(c->in[0].dtype), false);
 }
